@@ -1,0 +1,1 @@
+"""The kernel suite under gate and the vocabulary its parts share."""
