@@ -1,0 +1,1 @@
+"""The node side: builds, judges and times kernels; holds no lasting credentials."""

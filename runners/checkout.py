@@ -1,0 +1,223 @@
+"""A repository's files by full SHA, from git that can be talked into running nothing.
+
+Objects are fetched into a bare cache and written out by us, one blob at a time: no index, no attributes, no filters,
+no hooks, no submodules; links become plain files that hold their target.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from runners import git
+from runners.git import CheckoutError as CheckoutError
+from runners.protocol import Job
+from runners.trees import Trees
+
+SHA = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True)
+class Caps:
+    packed_bytes: int = 500 << 20
+    checkout_bytes: int = 2 << 30
+    file_bytes: int = 50 << 20
+    files: int = 200_000
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    mode: str
+    sha: str
+    size: int
+    path: str
+
+
+def fetch(cache: Path, url: str, shas: Sequence[str], token: str = "", caps: Caps = Caps(), stop: threading.Event | None = None) -> None:
+    """Bring the commits `shas` into the bare repository `cache`, made if missing; the token travels by descriptor only."""
+    for sha in shas:
+        full_sha(sha)
+    if not (cache / "HEAD").exists():
+        git.output(None, ["init", "--quiet", "--bare", "--template=", str(cache)])
+    missing = [sha for sha in dict.fromkeys(shas) if not _has(cache, sha)]
+    if missing:
+        _transfer(cache, url, missing, token, caps, stop)
+    for sha in shas:
+        if resolve(cache, sha) != sha:
+            raise CheckoutError(f"{sha} is not the commit that was asked for")
+
+
+def resolve(repository: Path, name: str) -> str:
+    """The full SHA of a commit named by branch, tag or SHA."""
+    if name.startswith("-"):
+        raise CheckoutError(f"{name!r} names no commit")
+    words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+    found = git.output(repository, words, check=False).decode().strip()
+    if not SHA.fullmatch(found):
+        raise CheckoutError(f"{name!r} names no commit of this repository")
+    return found
+
+
+def merge_base(repository: Path, one: str, other: str) -> str:
+    """The newest common ancestor."""
+    found = git.output(repository, ["merge-base", full_sha(one), full_sha(other)], check=False).decode().strip()
+    if not SHA.fullmatch(found):
+        raise CheckoutError(f"{one[:12]} and {other[:12]} have no common ancestor")
+    return found
+
+
+def git_directory(folder: Path) -> Path:
+    """The .git of the repository that `folder` lies in."""
+    found = git.output(None, ["-C", str(folder), "rev-parse", "--absolute-git-dir"], check=False).decode().strip()
+    if not found:
+        raise CheckoutError(f"{folder} is in no git repository")
+    return Path(found)
+
+
+def file_at(repository: Path, sha: str, name: str, most: int = 64 << 10) -> str | None:
+    """A small text file of a commit; None where it has none of that name. Longer ones are cut just above `most` bytes."""
+    found = git.output(repository, ["ls-tree", "-z", "-l", "--full-tree", full_sha(sha), "--", name]).split(b"\0")[0]
+    if not found.startswith((b"100644 blob ", b"100755 blob ")):
+        return None
+    blob = found.split()[2].decode()
+    return git.output(repository, ["cat-file", "blob", blob])[: most + 1].decode(errors="replace")
+
+
+def export(repository: Path, sha: str, into: Path, caps: Caps = Caps()) -> None:
+    """Write the files of commit `sha` below the new folder `into`."""
+    entries = list(_entries(repository, full_sha(sha)))
+    _check(entries, caps)
+    into.mkdir(parents=True)
+    command = git.command(repository, ["cat-file", "--batch"])
+    with subprocess.Popen(command, env=git.ENVIRONMENT, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        for entry in entries:
+            process.stdin.write(f"{entry.sha}\n".encode())
+            process.stdin.flush()
+            _write(into / entry.path, _blob(process.stdout, entry), entry.mode)
+        process.stdin.close()
+
+
+def commits(job: Job) -> tuple[str, ...]:
+    """The commits a job needs, each once."""
+    return tuple(dict.fromkeys(filter(None, (job.base, job.head, job.judge, job.tip))))
+
+
+def trees(job: Job, repository: Path, into: Path) -> Trees:
+    """Write out the commits of a job, each into a folder of its own below `into`."""
+    places = {sha: into / sha for sha in commits(job)}
+    for sha, place in places.items():
+        export(repository, sha, place)
+    tip = places[job.tip] if job.tip not in ("", job.judge) else None
+    return Trees(places[job.base], places[job.head], places[job.judge], tip)
+
+
+def _entries(repository: Path, sha: str) -> Iterator[Entry]:
+    listing = git.output(repository, ["ls-tree", "-r", "-z", "-l", "--full-tree", sha])
+    for line in listing.split(b"\0"):
+        if not line:
+            continue
+        head, _, path = line.partition(b"\t")
+        mode, kind, blob, size = head.decode().split()
+        if kind == "blob":  # a commit here is a submodule: left out
+            yield Entry(mode, blob, int(size), _safe(path))
+
+
+def _safe(raw: bytes) -> str:
+    try:
+        path = raw.decode()
+    except UnicodeDecodeError as error:
+        raise CheckoutError(f"a file name is not UTF-8: {raw!r}") from error
+    parts = path.split("/")
+    if path.startswith("/") or any(part in ("", ".", "..") or part.lower() == ".git" for part in parts) or "\\" in path:
+        raise CheckoutError(f"a file name leads out of the checkout: {path!r}")
+    return path
+
+
+def _check(entries: Sequence[Entry], caps: Caps) -> None:
+    if len(entries) > caps.files:
+        raise CheckoutError(f"{len(entries)} files are more than the {caps.files} allowed")
+    large = max(entries, key=lambda entry: entry.size, default=None)
+    if large is not None and large.size > caps.file_bytes:
+        raise CheckoutError(f"{large.path} has {large.size} bytes; {caps.file_bytes} are allowed")
+    if sum(entry.size for entry in entries) > caps.checkout_bytes:
+        raise CheckoutError(f"the files are larger than the {caps.checkout_bytes} bytes allowed")
+
+
+def _blob(pipe: IO[bytes], entry: Entry) -> bytes:
+    header = pipe.readline().split()
+    if len(header) != 3 or int(header[2]) != entry.size:
+        raise CheckoutError(f"{entry.path} is missing from the repository")
+    data = pipe.read(entry.size + 1)[:-1]
+    if len(data) != entry.size:
+        raise CheckoutError(f"{entry.path} could not be read to its end")
+    return data
+
+
+def _write(path: Path, data: bytes, mode: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    if mode == "100755":
+        path.chmod(0o755)
+
+
+def _transfer(cache: Path, url: str, shas: Sequence[str], token: str, caps: Caps, stop: threading.Event | None) -> None:
+    if url.startswith("-"):
+        raise CheckoutError(f"{url!r} is no address")
+    with tempfile.TemporaryFile() as secret, tempfile.TemporaryFile() as log:
+        secret.write(_header(token))
+        secret.flush()
+        words = ["-c", f"include.path=/dev/fd/{secret.fileno()}", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1"]
+        command = git.command(cache, [*words, "--no-recurse-submodules", "--end-of-options", url, *shas])
+        process = subprocess.Popen(command, env=git.ENVIRONMENT, cwd="/", stdin=subprocess.DEVNULL, stderr=log, pass_fds=[secret.fileno()])
+        trouble = _wait(process, cache, caps, stop)
+        log.seek(0)
+        said = log.read(4000).decode(errors="replace").strip()
+    if trouble or process.returncode:
+        raise CheckoutError(trouble or f"git fetch failed: {said}")
+
+
+def _header(token: str) -> bytes:
+    if not token:
+        return b""
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", token):
+        raise CheckoutError("the fetch token has characters no token has")
+    basic = b64encode(f"x-access-token:{token}".encode()).decode()
+    return f'[http]\n\textraHeader = "Authorization: Basic {basic}"\n'.encode()
+
+
+def _wait(process: subprocess.Popen[bytes], cache: Path, caps: Caps, stop: threading.Event | None) -> str:
+    """Empty when git ended by itself, else why it was killed."""
+    end, trouble = time.monotonic() + caps.seconds, ""
+    while process.poll() is None and not trouble:
+        if stop is not None and stop.is_set():
+            trouble = "stopped"
+        elif time.monotonic() > end:
+            trouble = f"the fetch took longer than {caps.seconds:.0f} s"
+        elif sum(file.stat().st_size for file in cache.glob("objects/pack/*")) > caps.packed_bytes:
+            trouble = f"the fetch brought more than {caps.packed_bytes} bytes"
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    return trouble
+
+
+def _has(cache: Path, sha: str) -> bool:
+    command = git.command(cache, ["cat-file", "-e", f"{sha}^{{commit}}"])
+    return subprocess.run(command, env=git.ENVIRONMENT, cwd="/", capture_output=True, check=False).returncode == 0
+
+
+def full_sha(sha: str) -> str:
+    """`sha`, if it is one of 40 hex digits."""
+    if not SHA.fullmatch(sha):
+        raise CheckoutError(f"{sha!r} is no full SHA")
+    return sha
