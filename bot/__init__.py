@@ -1,0 +1,1 @@
+"""The control side: holds every secret, never runs a repository's code."""

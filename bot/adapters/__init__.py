@@ -1,0 +1,1 @@
+"""The edges: GitHub, store, queue, rendering."""

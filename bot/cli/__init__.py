@@ -1,0 +1,1 @@
+"""The command line; loads lazily, may import everything, nothing imports it."""

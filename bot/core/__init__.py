@@ -1,0 +1,1 @@
+"""Pure rules: events, commands, configuration, policy, plan, statistics, verdict, report."""

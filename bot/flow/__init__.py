@@ -1,0 +1,1 @@
+"""One function per stage of the control loop; talks to ports only."""

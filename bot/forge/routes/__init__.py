@@ -1,0 +1,1 @@
+"""The forge's REST calls, one file per noun."""
