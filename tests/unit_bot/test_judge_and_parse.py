@@ -1,0 +1,133 @@
+"""`kernelgate judge` and `kernelgate parse`: files and text from outside, exit codes, never a green by accident."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bot.cli.judge import judge
+from bot.cli.parse import parse
+
+GOOD = [[[100.0, 50.0, 50.0, 100.0]] * 9 + [[101.0, 50.0, 50.0, 100.0]]] * 2
+ORDER = [[0] * 10] * 2
+PAIRS = [[[100.0, 50.0], [101.0, 50.0]] * 10] * 2
+FIRST = ["base", "head"] * 10
+
+
+@pytest.fixture
+def judged(tmp_path):
+    def run(*contents, floor: str = "0.01"):
+        files = []
+        for number, content in enumerate(contents):
+            path = tmp_path / f"{number}.json"
+            path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+            files.append(str(path))
+        result = CliRunner().invoke(judge, [*files, "--floor", floor, "--json", str(tmp_path / "out")])
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        return result.exit_code, json.loads((tmp_path / "out").read_text())
+
+    return run
+
+
+def quads(times=GOOD, order=ORDER):
+    return {"quads": times, "order": order}
+
+
+def test_faster_and_slower(judged):
+    code, (entry,) = judged(quads())
+    assert (code, entry["verdict"], entry["sessions"], entry["quads"]) == (0, "faster", 2, 20)
+    assert entry["interval"][0] < entry["speedup"] < entry["interval"][1]
+    assert entry["speedup"] == pytest.approx(2, rel=0.01)
+    assert judged(quads(order=[[1] * 10] * 2))[0] == 1
+
+
+def test_pairs_are_joined_to_quads(judged):
+    code, (entry,) = judged({"pairs": PAIRS, "first": FIRST})
+    assert (code, entry["verdict"], entry["quads"]) == (0, "faster", 20)
+    assert judged({"pairs": [[row[::-1] for row in one] for one in PAIRS], "first": FIRST})[0] == 1
+
+
+def test_the_floor_is_the_askers(judged):
+    times = [[[100.0, 102.0, 102.0, 100.0]] * 9 + [[100.1, 102.0, 102.0, 100.0]]] * 2
+    assert judged(quads(times))[0] == 1
+    assert judged(quads(times), floor="0.05")[1][0]["verdict"] == "same"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({"pairs": PAIRS, "first": ["base"] * 20}, "alternate"),
+        ({"pairs": PAIRS[:1], "first": FIRST}, "fewer than two sessions"),
+        (quads(GOOD[:1], ORDER[:1]), "fewer than two sessions"),
+        (quads([one[:4] for one in GOOD], [[0] * 4] * 2), "fewer than two sessions"),
+        (quads([[[5.0] * 4] * 10] * 2), "every sample is the same"),
+        (quads([[[100.0, 110.0, 110.0, 100.0], [110.0, 100.0, 100.0, 110.0]] * 5] * 2), "undecided"),
+    ],
+)
+def test_what_can_not_be_told_is_inconclusive(judged, content, reason):
+    code, (entry,) = judged(content)
+    assert (code, entry["verdict"]) == (3, "inconclusive")
+    assert reason in entry["reason"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"hello", b"\xff\xfe\x00", b"[" * 100_000, b"PK\x03\x04 not a zip", [], {}, {"quads": []}, {"quads": {}},
+        {"quads": "abc", "order": "abc"},
+        quads([[]] * 2), quads(order=[]), quads(order=[[0] * 9] * 2), quads(order=[[2] * 10] * 2), quads(order=[["0"] * 10] * 2),
+        {"quads": GOOD},
+        quads([[[1.0, 2.0, 3.0]] * 10] * 2), quads([[[1.0, 2.0, 3.0, "x"]] * 10] * 2), quads([[[1.0, 2.0, 3.0, -4.0]] * 10] * 2),
+        quads([[[1.0, 2.0, 3.0, 0.0]] * 10] * 2), quads([[[1.0, 2.0, 3.0, 4.0], [1.0]] * 5] * 2), quads([[[1.0, None, 3.0, 4.0]] * 10] * 2),
+        quads([[[True, True, True, True]] * 10] * 2), {"pairs": PAIRS}, {"pairs": PAIRS, "first": FIRST[:3]}, {"pairs": PAIRS,
+        "first": ["x"] * 20},
+        {"pairs": PAIRS, "first": "base"}, b'{"quads": [[[1, 2, 3, NaN]]], "order": [[0]]}',
+        b'{"quads": [[[1, 2, 3, 1e999]]], "order": [[0]]}',
+    ],
+)  # fmt: skip
+def test_a_bad_file_is_an_error_and_never_green(judged, content):
+    code, (entry,) = judged(content)
+    assert (code, entry["verdict"], entry["speedup"]) == (2, "error", None)
+    assert entry["reason"]
+
+
+def test_the_worst_file_decides_in_the_order_error_slower_undecided(judged):
+    fast, slow, unknown = quads(), quads(order=[[1] * 10] * 2), quads(GOOD[:1], ORDER[:1])
+    assert [judged(*some)[0] for some in ((fast, fast), (fast, unknown), (unknown, slow), (slow, b"x", fast))] == [0, 3, 1, 2]
+
+
+def test_npz_and_missing_files(tmp_path):
+    np.savez(tmp_path / "a.npz", pairs=np.array(PAIRS), first=np.array(FIRST), meta=np.array("x"))
+    np.savez(tmp_path / "b.npz", other=np.zeros(3))
+    np.savez(tmp_path / "c.npz", quads=np.array([{}], dtype=object), order=np.zeros(1))
+    run = CliRunner().invoke
+    assert run(judge, [str(tmp_path / "a.npz")]).exit_code == 0
+    assert "faster 2.0" in run(judge, [str(tmp_path / "a.npz")]).output
+    assert [run(judge, [str(tmp_path / name)]).exit_code for name in ("b.npz", "c.npz", "none.json", ".")] == [2, 2, 2, 2]
+
+
+def test_a_hundred_thousand_quads_a_session(tmp_path):
+    rng = np.random.default_rng(1)
+    times = np.exp(0.01 * rng.standard_normal((2, 100_000, 4))) * 10
+    np.savez(tmp_path / "a.npz", quads=times, order=np.zeros((2, 100_000), dtype=np.int8))
+    assert "same" in CliRunner().invoke(judge, [str(tmp_path / "a.npz")]).output
+
+
+def test_a_comment_on_stdin_as_json():
+    result = CliRunner().invoke(parse, ["--json"], input="hello\n/run-test Nodes=host set=dk_split:1,2\n/run-test modles=x\n")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {
+        "commands": [{"name": "run-test", "options": {"nodes": ["host"], "set": ["dk_split:1,2"]}, "args": [], "reason": "", "line": 2}],
+        "errors": [{"line": 3, "column": 11, "text": "modles=x", "message": "unknown key", "suggestion": "models="}],
+    }
+
+
+def test_a_comment_on_stdin_for_a_person():
+    result = CliRunner().invoke(parse, input="/run-test models=lama-1b\n/help")
+    assert (result.exit_code, result.stdout) == (1, "line 2: /help\n")
+    assert "did you mean llama-1b?" in result.stderr
+
+
+def test_a_comment_without_commands_is_fine():
+    assert CliRunner().invoke(parse, ["--json"], input=b"\xff /nothing").exit_code == 0
