@@ -89,7 +89,7 @@ def _delegated(folder: Path) -> bool:
     """Whether groups below `folder` are ours to make and may be bounded; processes in `folder` itself would forbid it."""
     control = folder / "cgroup.subtree_control"
     try:
-        if not CONTROLLERS <= set(control.read_text().split()):
+        if not set(control.read_text().split()) >= CONTROLLERS:
             control.write_text(" ".join(f"+{name}" for name in sorted(CONTROLLERS)))
         return os.access(folder, os.W_OK)
     except OSError:

@@ -62,5 +62,6 @@ def together(runs: Sequence[tuple[Run, Sequence[str]]], base: str, head: str, co
     cases = tuple(case for run, kernels in runs for case in run.cases if case.kernel in kernels)
     static = tuple(entry for run, kernels in runs for entry in run.static if entry.kernel in kernels)
     waived = tuple(dict.fromkeys(name for run, _ in runs for name in run.waived))
-    changed = {"base": base, "head": head, "command": command, "started": started, "seconds": 0.0}
-    return replace(first, **changed, cases=cases, static=static, waived=waived, waivers=tuple(w for run, _ in runs for w in run.waivers))
+    waivers = tuple(waiver for run, _ in runs for waiver in run.waivers)
+    judged = replace(first, cases=cases, static=static, waived=waived, waivers=waivers)
+    return replace(judged, base=base, head=head, command=command, started=started, seconds=0.0)

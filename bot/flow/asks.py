@@ -16,6 +16,7 @@ from bot.flow.edge import each
 from bot.flow.place_events import PLACES
 from bot.flow.ports import Gone, Unavailable, World
 from bot.flow.pull_events import decide_event, not_started, others_wait, stale, trouble_mark, why_left
+from bot.flow.room import still_waits
 from bot.flow.scene import Scene
 from bot.flow.starting import ok_to_test, retest, run_test
 from bot.flow.waiving import waive
@@ -58,6 +59,8 @@ def decide(world: World, ask: Ask) -> Settlement:
     """What becomes of one ask."""
     if ask.new.name in PLACES:
         return PLACES[ask.new.name](world, ask)
+    if waiting := still_waits(world, ask):
+        return waiting
     try:
         pull = world.github.pull(ask.new.repository, ask.new.number)
     except Gone:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from bot.core.card import Card, Reply
@@ -230,4 +230,4 @@ class World:
     models: Collection[str]
     clock: Callable[[], float]
     card_seconds: float = 60.0
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)

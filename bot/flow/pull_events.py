@@ -11,6 +11,7 @@ from bot.core.records import Ask, AskState, CheckMark, CheckNote, Priority, Pull
 from bot.flow.authority import head_may_run, permission, trusted
 from bot.flow.planning import CONFIG_FILE, Ground, HeadGone, ground, new_run
 from bot.flow.ports import World
+from bot.flow.room import room
 
 
 def stale(world: World, pull: PullState, active: Sequence[RunView]) -> dict[str, str]:
@@ -66,7 +67,8 @@ def _gate(world: World, ask: Ask, pull: PullState) -> Settlement:
         is_trusted = trusted(world, pull)
         if not head_may_run(world, pull, is_trusted and _sender_writes(world, ask)):
             return Settlement(check=CheckMark(pull.head, CheckNote.NEEDS_OK_TO_TEST))
-        return Settlement(run=new_run(world, pull, at, at.config.on_push, ask.new.sender, is_trusted, Priority.PUSH))
+        run = new_run(world, pull, at, at.config.on_push, ask.new.sender, is_trusted, Priority.PUSH)
+        return room(world, ask, CheckMark(pull.head, CheckNote.WAITS)) or Settlement(run=run)
 
     return or_why_not(world, pull, decide)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bot.core.card import Reply
 from bot.core.quotas import DAY, Quota, reached
-from bot.core.records import Ask, Origin, Settlement
+from bot.core.records import Ask, CheckMark, Origin, Settlement
 from bot.flow.authority import refusal
 from bot.flow.ports import World
 
 
-def room(world: World, ask: Ask) -> Settlement | None:
-    """None where a run may start. Else the ask waits; a day of it, or too many of one person, end in a refusal."""
+def room(world: World, ask: Ask, check: CheckMark | None = None) -> Settlement | None:
+    """None where a run may start. Else the ask waits, and the head's check says so by `check`; a day of it, or too many of one
+    person, end in a refusal."""
     usage = world.store.usage.of(ask.new)
     quota = reached(usage, world.limits, automatic=ask.new.origin is Origin.EVENT)
     if quota is None:
@@ -18,7 +19,7 @@ def room(world: World, ask: Ask) -> Settlement | None:
     new_here = not ask.facts.get("waits")
     if ask.new.origin is not Origin.EVENT and (world.clock() - ask.created > DAY or (new_here and usage.waiting >= world.limits.person)):
         return refusal(world, ask, Reply.QUOTA, command=f"/{ask.new.name}", waits=quota.value, limit=world.limits.of(quota))
-    return Settlement(waits=quota.value)
+    return Settlement(waits=quota.value, check=check)
 
 
 def still_waits(world: World, ask: Ask) -> Settlement | None:

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from bot.core.card import Card, JobPhase, JobState, Reply, RunState
+from bot.core.card import Card, JobPhase, JobState, Reply, RunState, Waiting
+from bot.core.commands import Command, Name, spell
 from bot.core.enums import RunVerdict
-from bot.core.records import Ask, CheckNote, CheckView, JobStatus, JobView, PullState, RunStatus, RunView
+from bot.core.quotas import Quota
+from bot.core.records import Ask, CheckNote, CheckView, JobStatus, JobView, Origin, PullState, RunStatus, RunView
 from bot.core.report import Run, load
 from bot.core.verdict import conclusion
 from bot.flow.ports import World
@@ -30,7 +32,7 @@ def check_url(world: World, view: CheckView) -> str:
     return run_url(world, runs[0]) if runs and _report(runs[0]) else world.url
 
 
-def card(world: World, pull: PullState, welcome: bool, check: CheckView | None, runs: Sequence[RunView]) -> Card:
+def card(world: World, pull: PullState, welcome: bool, check: CheckView | None, runs: Sequence[RunView], waiting: Sequence[Ask]) -> Card:
     """The sticky card of a pull request as of now."""
     note = check.note if check and not check.runs else None
     return Card(
@@ -39,8 +41,15 @@ def card(world: World, pull: PullState, welcome: bool, check: CheckView | None, 
         awaiting=pull.head if note is CheckNote.NEEDS_OK_TO_TEST else "",
         config_error=_config_error(check.facts) if check and note in (CheckNote.CONFIG_ERROR, CheckNote.PLAN_ERROR) else "",
         trouble=_trouble(check) if check else "",
+        waiting=tuple(_waiting(world, ask) for ask in waiting),
         updated=datetime.fromtimestamp(world.clock(), UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
+
+
+def _waiting(world: World, ask: Ask) -> Waiting:
+    new, quota = ask.new, Quota(ask.facts["waits"])
+    command = "" if new.origin is Origin.EVENT else spell(Command(Name(new.name), new.options, new.args, new.reason, new.line))
+    return Waiting(command, new.sender, quota.value, world.limits.of(quota))
 
 
 def _config_error(facts: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from bot.core.report import load
 from bot.core.rounds import wanting
 from bot.flow.authority import head_may_run, trusted
 from bot.flow.planning import HeadGone, ground, new_run
+from bot.flow.room import room
 from bot.flow.scene import Scene, bad_config, closed, head_gone, no
 
 
@@ -74,13 +75,17 @@ def _run_or_round(scene: Scene, run: NewRun, only_again: bool) -> Settlement:
     held = scene.world.store.runs.held(run.gate_key) if run.gate else None
     if held is None:
         commented = scene.ask.new.origin is Origin.COMMENT
-        return no(Reply.NOTHING_TO_RETEST, verdict="") if only_again and commented else Settlement(run=run)
+        return no(Reply.NOTHING_TO_RETEST, verdict="") if only_again and commented else _if_room(scene, Settlement(run=run))
     left = _left(held)
     if left:
-        return Settlement(again=Again(held.id, left))
+        return _if_room(scene, Settlement(again=Again(held.id, left)))
     if only_again and held.state is RunStatus.ENDED:
         return no(Reply.NOTHING_TO_RETEST, verdict=load(held.report or b"").verdict.value)
     return Settlement(run=run)
+
+
+def _if_room(scene: Scene, start: Settlement) -> Settlement:
+    return room(scene.world, scene.ask) or start
 
 
 def _left(held: RunView) -> dict[str, tuple[str, ...]]:

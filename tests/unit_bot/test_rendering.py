@@ -44,7 +44,7 @@ FACTS = {
     "permission": "read", "head": "b" * 40, "given": "1234567", "started": True, "line": 3, "problem": "unknown key 'flor'",
     "suggestion": "floor", "message": "no pool is called 'mi5'", "verdict": None, "url": "https://gate.example/runs/7", "id": "run-7",
     "scope": "gemm/llama-1b/ffn_down/m32/f32@mi50", "by": "noor", "reason": "known, see the notes", "until": "2026-12-30T12:00:00+00:00",
-    "own": True,
+    "own": True, "waits": "person", "limit": 10.0,
 }  # fmt: skip
 
 

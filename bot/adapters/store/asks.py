@@ -41,13 +41,13 @@ class Asks(Part):
             save_pull(session, settlement.pull)
         if settlement.approve:
             _approve(session, row, settlement.approve, now)
+        for run, why in settlement.cancel.items():
+            cancel_run(session, session.get_one(RunRow, run), why, now)
         if settlement.waits:
             self._wait(session, row, settlement)
             return
         row.state, row.settled = settlement.state, now
         row.reply, row.facts = settlement.reply, dict(settlement.facts)
-        for run, why in settlement.cancel.items():
-            cancel_run(session, session.get_one(RunRow, run), why, now)
         if settlement.hide:
             hide_runs(session, settlement.hide)
         if settlement.check:
