@@ -7,8 +7,6 @@ from bot.forge.answers.accounts import STARTED
 from bot.forge.service import Service
 from bot.forge.world import Pull
 
-WHO = {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in (("NAME", "forge"), ("EMAIL", "f@forge.invalid"))}
-
 
 def queue(forge: Service, login: str, *pulls: Pull) -> str:
     """Queue pulls as one group and ask for its checks; the branch's name."""
@@ -18,13 +16,19 @@ def queue(forge: Service, login: str, *pulls: Pull) -> str:
     for pull in pulls:
         tree = git.text(repository.path, "merge-tree", "--write-tree", tip, pull.head_sha).splitlines()[0]
         made = git.git(
-            repository.path, "commit-tree", tree, "-p", tip, "-p", pull.head_sha, "-m", f"{pull.title} (#{pull.number})", env=WHO
+            repository.path, "commit-tree", tree, "-p", tip, "-p", pull.head_sha, "-m", f"{pull.title} (#{pull.number})", env=_by(login)
         )
         tip = made.decode().strip()
     branch = f"gh-readonly-queue/{first.base_ref}/pr-{pulls[-1].number}-{base}"
     git.git(repository.path, "update-ref", f"refs/heads/{branch}", tip)
     _tell(forge, "checks_requested", first, login, branch, tip, base)
     return branch
+
+
+def _by(login: str) -> dict[str, str]:
+    """Author and committer of a commit, as git's environment; an account's name, or the API could not say who it was."""
+    who = {"NAME": login, "EMAIL": f"{login}@forge.invalid"}
+    return {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in who.items()}
 
 
 def dissolve(forge: Service, login: str, pull: Pull, branch: str) -> None:
