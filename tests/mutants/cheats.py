@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gemm_mutants import BATCH, FEW, FEW_SPLIT, LIST, OPS, QUANT, ROWS, SPLIT, TAIL
+from gemm_mutants import FEW, OPS, QUANT, ROWS, TAIL
 from mutant import How, Mutant, Says
 
 cheat = partial(Mutant, kernel="gemm", file="gemm.cu")
