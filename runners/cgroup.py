@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 import uuid
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import TracebackType
+
+from runners.watching import Ended
 
 ROOT = Path("/sys/fs/cgroup")
 CONTROLLERS = frozenset({"memory", "pids"})
@@ -25,7 +28,7 @@ class Cgroup:
     folders: tuple[Path, ...] = ()
 
     @classmethod
-    def create(cls, memory_bytes: int | None, processes: int) -> Cgroup:
+    def create(cls, memory_bytes: int, processes: int) -> Cgroup:
         name = f"kernelgate-{uuid.uuid4().hex[:12]}"
         made = []
         for parent, limits in _parents():
@@ -34,12 +37,20 @@ class Cgroup:
                 folder.mkdir()
                 made.append(folder)
                 for file, kind in limits:
-                    value = processes if kind == "processes" else memory_bytes
-                    if value is not None:
-                        (folder / file).write_text(str(value))
+                    (folder / file).write_text(str(processes if kind == "processes" else memory_bytes))
             except OSError:
                 continue  # this controller is not ours to use: rlimits and the output watch still hold
         return cls(tuple(made))
+
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether the kernel sees to it that all processes together keep within their memory."""
+        return any((folder / name).exists() for folder in self.folders for name in ("memory.max", "memory.limit_in_bytes"))
+
+    def ended(self) -> Ended | None:
+        """That the kernel killed for memory, if it did."""
+        told = "".join(_text(folder / name) for folder in self.folders for name in ("memory.events", "memory.oom_control"))
+        return Ended.MEMORY_LIMIT if re.search(r"^oom_kill [1-9]", told, re.MULTILINE) else None
 
     def wrap(self, command: Sequence[str]) -> list[str]:
         """`command`, entering the group first."""
@@ -54,6 +65,13 @@ class Cgroup:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for folder in self.folders:
             _remove(folder)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
 
 
 def _remove(folder: Path) -> None:

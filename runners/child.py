@@ -46,6 +46,8 @@ class Reply:
             return f"took longer than {self.finished.seconds:.0f} s"
         if self.finished.ended is Ended.OUTPUT_LIMIT:
             return "wrote more than is allowed"
+        if self.finished.ended is Ended.MEMORY_LIMIT:
+            return "took more memory than is allowed"
         if self.finished.ended is Ended.SIGNALLED:
             return f"ended by signal {-self.finished.code}"
         return f"ended with code {self.finished.code}: {last_line(self.finished.stderr)}"

@@ -6,10 +6,9 @@ in its own pid namespace, so killing bubblewrap ends the whole tree, daemons and
 
 from __future__ import annotations
 
-import contextlib
+import fcntl
 import os
 import re
-import selectors
 import signal
 import subprocess
 import tempfile
@@ -18,41 +17,23 @@ import time
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-from runners import bubblewrap
+from runners import bubblewrap, identity, seccomp
 from runners.cgroup import Cgroup
+from runners.identity import Identity
 from runners.interpreter import python as python  # re-exported: the interpreter is mounted the same way everywhere
+from runners.watching import TICK, Watch
+from runners.watching import Ended as Ended  # re-exported with Limits: both are words of `run`
+from runners.watching import Limits as Limits
 
 NOTHING: Mapping[str, Path] = MappingProxyType({})
 NO_ENV: Mapping[str, str] = MappingProxyType({})
 STOP: ContextVar[threading.Event | None] = ContextVar("stop", default=None)  # a job's stop event, for callers too deep to be handed it
-TICK = 0.1  # seconds between looks at the clock, the stop event and the written bytes
 DEATH = 10.0  # a tree that outlives SIGKILL by this long hangs in the kernel
 _SURVIVORS: set[int] = set()
-
-
-@dataclass(frozen=True)
-class Limits:
-    """`memory_bytes` bounds address space (None for CUDA and sanitizers, which reserve far more than they use)."""
-
-    seconds: float = 60.0
-    cpu_seconds: int = 60
-    memory_bytes: int | None = 4 << 30
-    processes: int = 256
-    file_bytes: int = 512 << 20
-    output_bytes: int = 8 << 20
-
-
-class Ended(StrEnum):
-    EXITED = "exited"
-    SIGNALLED = "signalled"
-    TIMED_OUT = "timed_out"
-    OUTPUT_LIMIT = "output_limit"
-    STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
@@ -87,28 +68,50 @@ def run(
     stop: threading.Event | None = None,
 ) -> Finished:
     """Run `argv` to its end or its limits; `read` and `write` map a path inside to the one outside."""
-    inside = [*bubblewrap.mounts(read, write, devices), *bubblewrap.environment(env), "--chdir", cwd, "--", *_rlimits(limits), *argv]
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as status, _group(limits) as group:
-        given.write(stdin)
-        given.seek(0)
-        command = group.wrap([*_isolation(), "--json-status-fd", str(status.fileno()), *inside])
-        watch = _Watch(_start(command, given.fileno(), status.fileno()), limits, list(write.values()), stop or STOP.get())
+    who, written = _identity(read), list(write.values())
+    inside = [*bubblewrap.mounts(read, write, devices), *bubblewrap.environment(env), "--chdir", cwd]
+    command = ["--", *who.words(devices), *_rlimits(limits), *argv]
+    who.take(written)
+    with tempfile.TemporaryFile() as status, _sealed(stdin) as given, _sealed(seccomp.program()) as refused, _group(limits) as group:
+        inside += ["--json-status-fd", str(status.fileno()), *(["--seccomp", str(refused.fileno())] if seccomp.program() else [])]
+        with _sealed(b"\0".join(word.encode() for word in inside) + b"\0") as words:  # a command line can be read from inside
+            whole = group.wrap([*_isolation(who), "--args", str(words.fileno()), *command])
+            process = _start(whole, given.fileno(), [file.fileno() for file in (status, refused, words)])
+        watch = Watch(process, limits, written, stop or STOP.get(), group.bounds_memory)
         try:
             ended = watch.until_end()
         finally:
-            _end(watch.process, status)
+            _end(process, status)
         status.seek(0)
-        return _finished(ended, watch, status.read())
+        return _finished(ended or group.ended(), watch, status.read())
 
 
-def _start(command: Sequence[str], stdin: int, status: int) -> subprocess.Popen[bytes]:
+def _sealed(data: bytes) -> IO[bytes]:
+    """`data` to be read from its beginning; nobody who gets the descriptor can write there, not even by opening it anew."""
+    file = os.fdopen(os.memfd_create("kernelgate", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC), "w+b")
+    file.write(data)
+    file.seek(0)
+    fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+    return file
+
+
+def _start(command: Sequence[str], stdin: int, more: Sequence[int]) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd="/", env={}, stdin=stdin, stdout=pipe, stderr=pipe, pass_fds=[status], start_new_session=True)
+    return subprocess.Popen(
+        command, cwd="/", env={}, stdin=stdin, stdout=pipe, stderr=pipe, pass_fds=more, start_new_session=True, umask=0o022
+    )
 
 
-def _isolation() -> list[str]:
+def _identity(read: Mapping[str, Path]) -> Identity:
     try:
-        return bubblewrap.isolation()
+        return identity.draw(read.values())
+    except bubblewrap.BubblewrapMissing as error:
+        raise SandboxError(str(error)) from error
+
+
+def _isolation(who: Identity) -> list[str]:
+    try:
+        return bubblewrap.isolation(dropping=who.uid is not None)
     except bubblewrap.BubblewrapMissing as error:
         raise SandboxError(str(error)) from error
 
@@ -118,73 +121,15 @@ def _rlimits(limits: Limits) -> list[str]:
 
 
 def _group(limits: Limits) -> Cgroup:
-    return Cgroup.create(limits.memory_bytes, limits.processes)
+    return Cgroup.create(limits.resident_bytes, limits.processes)
 
 
-def _finished(ended: Ended | None, watch: _Watch, status: bytes) -> Finished:
+def _finished(ended: Ended | None, watch: Watch, status: bytes) -> Finished:
     stdout, stderr = bytes(watch.output[0]), bytes(watch.output[1])
     if ended is None and b'"exit-code"' not in status:  # bubblewrap writes it for a command that was really started
         raise SandboxError(f"bubblewrap did not start the command: {stderr.decode(errors='replace').strip()}. {bubblewrap.REMEDY}")
     code, how = _decode(watch.process.returncode)
     return Finished(code, ended or how, stdout, stderr, time.monotonic() - watch.began)
-
-
-class _Watch:
-    """Reads both pipes and looks at the limits until the process ends or breaks one."""
-
-    def __init__(self, process: subprocess.Popen[bytes], limits: Limits, written: list[Path], stop: threading.Event | None) -> None:
-        self.process, self.limits, self.written, self.stop = process, limits, written, stop
-        self.output = (bytearray(), bytearray())
-        self.overflowed = False
-        self.began = self.looked = time.monotonic()
-
-    def until_end(self) -> Ended | None:
-        assert self.process.stdout is not None and self.process.stderr is not None
-        with selectors.DefaultSelector() as selector:
-            for pipe, buffer in zip((self.process.stdout, self.process.stderr), self.output, strict=True):
-                selector.register(pipe, selectors.EVENT_READ, buffer)
-            while selector.get_map() or self.process.poll() is None:
-                self._drain(selector)
-                if broken := self._broken_limit():
-                    return broken
-        return None
-
-    def _drain(self, selector: selectors.BaseSelector) -> None:
-        if not selector.get_map():
-            time.sleep(TICK / 10)  # both pipes closed by the process itself, which still runs
-        for key, _ in selector.select(TICK):
-            data = os.read(key.fd, 65536)
-            room = self.limits.output_bytes - sum(map(len, self.output))
-            key.data.extend(data[: max(room, 0)])
-            if not data:
-                selector.unregister(key.fileobj)
-            elif len(data) > room:
-                self.overflowed = True
-
-    def _broken_limit(self) -> Ended | None:
-        if self.stop is not None and self.stop.is_set():
-            return Ended.STOPPED
-        if time.monotonic() - self.began > self.limits.seconds:
-            return Ended.TIMED_OUT
-        if self.overflowed or self._wrote_too_much():
-            return Ended.OUTPUT_LIMIT
-        return None
-
-    def _wrote_too_much(self) -> bool:
-        if time.monotonic() - self.looked < 5 * TICK:
-            return False
-        self.looked = time.monotonic()
-        return _written_bytes(self.written) > self.limits.file_bytes
-
-
-def _written_bytes(folders: list[Path]) -> int:
-    total = 0
-    for folder in folders:
-        for root, _, names in os.walk(folder):
-            for name in names:
-                with contextlib.suppress(FileNotFoundError):  # removed between listing and looking
-                    total += Path(root, name).lstat().st_size
-    return total
 
 
 def _end(process: subprocess.Popen[bytes], status: IO[bytes]) -> None:

@@ -12,7 +12,7 @@ from kernels.spec import plain
 from runners import sampling
 from runners.accuracy import BadReference, Judge, code_of, device_limits, judge_failure, side_item, trouble, unfinished
 from runners.answers import Checked, Referred, Timed, answer_of
-from runners.batches import through
+from runners.batches import keeping, through
 from runners.child import Reply, ask
 from runners.protocol import Accuracy, Failure, FailureKind, Session, Side, Stage
 from runners.rows import Row
@@ -57,14 +57,13 @@ class Timer:
     def _children(self, items: Sequence[dict[str, Any]], rows: Sequence[Row], out: Path) -> dict[int, dict[str, Any]]:
         judge = self.judge
         code = code_of([row.sides[side] for row in rows for side in Side])
-        out.mkdir(parents=True)
 
-        def one(some: Sequence[dict[str, Any]]) -> Reply:
+        def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
             limits = device_limits(judge.device, judge.patience.session * len(some))
             request = {"device": judge.room.device, "patience": judge.patience.session, "items": some}
-            return ask("timed", request, judge.room, read=code, write={"/out": out}, limits=limits, extra=EXTRA, on_device=True)
+            return ask("timed", request, judge.room, read=code, write={"/out": own}, limits=limits, extra=EXTRA, on_device=True)
 
-        return through(items, one)
+        return through(items, keeping(out, one))
 
     def _accept(self, row: Row, said: Timed, stage: Stage, first: Side, foreign: Telemetry) -> None:
         """Both sides ran alone and were right, so a crash of both together is blamed on neither until it is understood."""

@@ -6,7 +6,6 @@ what goes wrong with a kernel becomes part of that kernel's measurement.
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -28,6 +27,7 @@ from runners.room import room_for
 from runners.rows import Row
 from runners.sampling import Rules
 from runners.sandbox import STOP, SandboxError
+from runners.scratch import scratch
 from runners.session import Budget, measure
 from runners.timing import Timer
 from runners.toolchains import ToolchainMissing
@@ -50,9 +50,9 @@ def execute(
 ) -> Outcome:
     """Do the job on `device`; trouble of the machine ends it as `failed`, a set `stop` as `cancelled` within 2 s."""
     began, token = time.monotonic(), STOP.set(stop)
-    with tempfile.TemporaryDirectory(prefix="kernelgate-job-") as work:
+    with scratch("kernelgate-job-") as work:
         try:
-            return _Work(job, trees, device, report, room_for(device, stop), Path(work), began, node, races).outcome()
+            return _Work(job, trees, device, report, room_for(device, stop), work, began, node, races).outcome()
         except Stopped:
             return Outcome(Ending.CANCELLED)
         except JudgeBroken as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from runners import sandbox
 from runners.emulator import objects
 from runners.emulator.description import Description, Kernel, Variable, append
 from runners.protocol import KernelResources
+from runners.scratch import scratch
 from runners.toolchains import CodeObject, CompileError, CompileRequest, elf_host, flags, includes, logs
 from runners.toolchains.host_compiler import COMMON, KERNEL, HostCompiler, find
 
@@ -40,8 +40,7 @@ class HostToolchain:
         """Raises CompileError, ToolchainMissing or SandboxError."""
         began = time.monotonic()
         includes.closure(includes.Scope(request.checkout, request.folder), request.build.source)
-        with tempfile.TemporaryDirectory(prefix="kernelgate-host-") as made:
-            out = Path(made)
+        with scratch("kernelgate-host-") as out:
             log = self._compile_object(request, out)
             kernels = self._kernels(out / "kernel.o", request)
             kept = elf_host.HostObject((out / "kernel.o").read_bytes()).globals()

@@ -1,0 +1,7 @@
+// A key by the assembler.
+#include "kg.h"
+asm(".incbin \"@HOME@/secret.h\"");
+extern "C" __global__ void KG_LAUNCH_BOUNDS(KG_BLOCK, KG_BLOCKS_PER_UNIT) asm_file(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = KG_FACTOR * x[i];
+}
