@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-from runners.watching import Ended
-
 ROOT = Path("/sys/fs/cgroup")
 CONTROLLERS = frozenset({"memory", "pids"})
 VERSION2 = (("memory.max", "memory"), ("pids.max", "processes"))
@@ -47,10 +45,10 @@ class Cgroup:
         """Whether the kernel sees to it that all processes together keep within their memory."""
         return any((folder / name).exists() for folder in self.folders for name in ("memory.max", "memory.limit_in_bytes"))
 
-    def ended(self) -> Ended | None:
-        """That the kernel killed for memory, if it did."""
+    def has_killed(self) -> bool:
+        """Whether the kernel killed a process of the group for memory."""
         told = "".join(_text(folder / name) for folder in self.folders for name in ("memory.events", "memory.oom_control"))
-        return Ended.MEMORY_LIMIT if re.search(r"^oom_kill [1-9]", told, re.MULTILINE) else None
+        return re.search(r"^oom_kill [1-9]", told, re.MULTILINE) is not None
 
     def wrap(self, command: Sequence[str]) -> list[str]:
         """`command`, entering the group first."""

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 def run(settings: NodeSettings) -> None:
     """Work until SIGTERM on every device that is named or, where none is, found."""
+    os.umask(0o022)  # sandboxed processes are other users, who have to read a job's checkouts
     devices = settings.device.split(",") if settings.device else found()
     if len(devices) == 1:
         serve(settings.model_copy(update={"device": devices[0]}))

@@ -77,13 +77,13 @@ def run(
         with _sealed(b"\0".join(word.encode() for word in inside) + b"\0") as words:  # a command line can be read from inside
             whole = group.wrap([*_isolation(who), "--args", str(words.fileno()), *command])
             process = _start(whole, given.fileno(), [file.fileno() for file in (status, refused, words)])
-        watch = Watch(process, limits, written, stop or STOP.get(), group.bounds_memory)
+        watch = Watch(process, limits, written, stop or STOP.get(), group)
         try:
             ended = watch.until_end()
         finally:
             _end(process, status)
         status.seek(0)
-        return _finished(ended or group.ended(), watch, status.read())
+        return _finished(ended or (Ended.MEMORY_LIMIT if group.has_killed() else None), watch, status.read())
 
 
 def _sealed(data: bytes) -> IO[bytes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import math
 import os
 import selectors
@@ -16,8 +15,11 @@ from pathlib import Path
 
 import psutil
 
+from runners.cgroup import Cgroup
+
 TICK = 0.1  # seconds between looks at the clock and the stop event
 LOOK = 5 * TICK  # between looks at files and memory, which cost more
+DEEPEST = 500  # folders in folders
 ENTRY_BYTES = 4096  # what a file or folder counts for at least: an empty one takes room too
 
 
@@ -49,12 +51,12 @@ class Ended(StrEnum):
 
 
 class Watch:
-    """Of one process with two pipes; `written` are the folders it may write to, `bounded` says that a control group holds its memory."""
+    """Of one process with two pipes; `written` are the folders it may write to, `group` what holds its memory where the machine can."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], limits: Limits, written: list[Path], stop: threading.Event | None, bounded: bool
+        self, process: subprocess.Popen[bytes], limits: Limits, written: list[Path], stop: threading.Event | None, group: Cgroup
     ) -> None:
-        self.process, self.limits, self.written, self.stop, self.bounded = process, limits, written, stop, bounded
+        self.process, self.limits, self.written, self.stop, self.group = process, limits, written, stop, group
         self.output = (bytearray(), bytearray())
         self.overflowed = False
         self.began = self.looked = time.monotonic()
@@ -99,28 +101,33 @@ class Watch:
     def _used_too_much(self) -> Ended | None:
         if written_bytes(self.written, self.limits.file_bytes) > self.limits.file_bytes:
             return Ended.OUTPUT_LIMIT
-        if not self.bounded and _memory_of(self.process.pid) > self.limits.resident_bytes:
-            return Ended.MEMORY_LIMIT
-        return None
+        return Ended.MEMORY_LIMIT if self._took_too_much() else None
+
+    def _took_too_much(self) -> bool:
+        """The group kills one process only, which may have been the one that the others wait for."""
+        return self.group.has_killed() if self.group.bounds_memory else _memory_of(self.process.pid) > self.limits.resident_bytes
 
 
 def written_bytes(folders: list[Path], enough: int) -> float:
-    """Bytes below `folders`; counting stops once there are more than `enough`. A tree too deep to be walked has no end."""
-    total = 0.0
-
-    def unseen(error: OSError) -> None:
-        nonlocal total
-        total = math.inf if error.errno == errno.ENAMETOOLONG else total
-
-    for folder in folders:
-        for root, inner, names in os.walk(folder, onerror=unseen):
-            total += ENTRY_BYTES * len(inner)
-            for name in names:
-                with contextlib.suppress(FileNotFoundError):  # removed between listing and looking
-                    total += max(Path(root, name).lstat().st_size, ENTRY_BYTES)
-            if total > enough:
-                return total
+    """Bytes below `folders`; counting stops once there are more than `enough`. A tree too deep for a path has no end."""
+    total, left = 0.0, [(str(folder), 0) for folder in folders]
+    while left and total <= enough:
+        folder, depth = left.pop()
+        if depth > DEEPEST:
+            return math.inf
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:  # closed or removed meanwhile
+            for entry in entries:
+                total += _entry_bytes(entry)
+                if entry.is_dir(follow_symlinks=False):
+                    left.append((entry.path, depth + 1))
     return total
+
+
+def _entry_bytes(entry: os.DirEntry[str]) -> int:
+    try:
+        return max(entry.stat(follow_symlinks=False).st_size, ENTRY_BYTES)
+    except OSError:  # removed between listing and looking
+        return ENTRY_BYTES
 
 
 def _memory_of(pid: int) -> int:

@@ -23,7 +23,7 @@ from bot.cli.service import NO_DATABASE, database_fault, faults
 from bot.flow.planning import CONFIG_FILE
 from bot.flow.ports import BrokerDown, GitHubError
 from bot.settings import PREFIX, Settings
-from runners import cgroup, git, sandbox, static_gate, vitals
+from runners import cgroup, git, identity, sandbox, seccomp, static_gate, vitals
 from runners.git import CheckoutError
 from runners.machine import cards as machine_cards
 from runners.probing import Prober
@@ -58,16 +58,26 @@ def machine() -> Iterator[Finding]:
     """What any machine needs: git, a sandbox, a compiler that works inside it, compilers for cards, and what its own cards need."""
     yield _finding("git", _git, (CheckoutError,))
     yield _finding("sandbox", _sandbox, (sandbox.SandboxError,))
+    yield _system_calls()
     yield _finding("C++ compiler", _compiler, (ToolchainMissing, sandbox.SandboxError))
     yield _finding("compilers for cards", _card_compilers, (ToolchainMissing,))
     yield _limits()
     yield from _cards()
 
 
+def _system_calls() -> Finding:
+    """One layer of several: without it the sandbox still holds, so nothing is missing."""
+    return Finding("filter of system calls", "libseccomp" if seccomp.program() else f"none, as libseccomp is not here: {seccomp.REMEDY}")
+
+
 def _limits() -> Finding:
-    """Without a control group the limits are rlimits, which hold for each process: a job is bounded all the same, less evenly."""
+    """Without a control group the limits are rlimits, which hold for each process, and a look twice a second at what all take."""
     kind = cgroup.kind()
-    state = f"control groups, {kind}" if kind else "rlimits only; a unit with Delegate=memory pids, as in docs/nodes.md, has control groups"
+    state = (
+        f"control groups, {kind}"
+        if kind
+        else "rlimits and a watch; a unit with Delegate=memory pids, as in docs/nodes.md, has control groups"
+    )
     return Finding("limits of memory and processes", state)
 
 
@@ -128,7 +138,8 @@ def _sandbox() -> str:
     done = sandbox.run(["/usr/bin/true"], limits=sandbox.Limits(seconds=20))
     if not done.ok:
         raise sandbox.SandboxError(f"a first process in it failed: {done.stderr.decode(errors='replace').strip()}")
-    return "bubblewrap starts processes with their own namespaces"
+    user = "as another user each time" if identity.drops() else "as this user, in a user namespace"
+    return f"bubblewrap starts processes with their own namespaces, {user}"
 
 
 def _git() -> str:
