@@ -13,8 +13,16 @@ from bot.settings import Settings
 
 TIMEOUT = 15
 EARLY = timedelta(minutes=5)  # a token is replaced this long before its hour is over
-# Reads only: a write that answered 502 may have been done, so it is looked for before it is tried again.
-RETRY = Retry(total=2, backoff_factor=0.3, status_forcelist=(500, 502, 503, 504), allowed_methods=("GET",), raise_on_status=False)
+# Reads only: a write that answered 502 may have been done, so it is looked for before it is tried again. A wait that GitHub
+# asks for is kept by the loop, which has other things to do meanwhile; urllib3 would sleep it through.
+RETRY = Retry(
+    total=2,
+    backoff_factor=0.3,
+    status_forcelist=(500, 502, 503, 504),
+    allowed_methods=("GET",),
+    raise_on_status=False,
+    respect_retry_after_header=False,
+)
 
 
 class RepositoryTokens(Auth.Auth):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from flask import Flask, Response, jsonify, request
+from flask import Flask, Response, g, jsonify, request
 from werkzeug.exceptions import HTTPException
 
-from bot.forge import git_http, page
+from bot.forge import faults, git_http, page
 from bot.forge.actions import Actions
 from bot.forge.auth import Keys
 from bot.forge.description import Description
-from bot.forge.errors import ApiError, Moved
+from bot.forge.errors import ApiError
 from bot.forge.events import Herald
 from bot.forge.hooks import Courier
 from bot.forge.routes import apps, checks, comments, commits, contents, pulls, repositories
@@ -28,8 +28,9 @@ def create_app(world: World) -> Flask:
     app = Flask(__name__, static_folder=None)
     app.extensions["forge"] = assemble(world)
     app.before_request(only_loopback)
+    app.before_request(meter)
     app.before_request(check_request)
-    app.after_request(check_answer)
+    app.after_request(answered)
     app.register_error_handler(ApiError, refuse)
     app.register_error_handler(HTTPException, unknown)
     for blueprint in (apps, checks, comments, commits, contents, pulls, repositories):
@@ -57,6 +58,19 @@ def only_loopback() -> None:
         raise ApiError(403, "The forge takes no request from another site's page")
 
 
+def meter() -> None:
+    """GitHub's limits for everybody; the next entry of the fault plan for the App."""
+    g.caller, g.fault = "", faults.Fault(faults.Kind.NONE)
+    if not request.path.startswith(f"{PREFIX}/") or request.url_rule is None:
+        return
+    parts = service()
+    g.caller = parts.keys.name(request)
+    if g.caller == parts.world.bot_login():
+        g.fault = parts.world.faults.next()
+    faults.before(g.fault)
+    parts.world.meter.count(g.caller, request.method)
+
+
 def check_request() -> None:
     if not request.path.startswith(f"{PREFIX}/") or request.url_rule is None:
         return
@@ -77,14 +91,27 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
+def answered(response: Response) -> Response:
+    """The answer, checked before and after the fault plan has had its way with it."""
+    if not request.path.startswith(f"{PREFIX}/") or request.url_rule is None:
+        return response
+    response = check_answer(response)
+    if (fault := g.get("fault")) and fault.kind in faults.AFTER:
+        response = check_answer(faults.after(fault, request, response))
+    for name, value in service().world.meter.headers(g.get("caller", "")).items():
+        response.headers.setdefault(name, value)
+    return response
+
+
 def check_answer(response: Response) -> Response:
     """An answer GitHub would never give becomes a 500 that says so."""
-    if not request.path.startswith(f"{PREFIX}/") or request.url_rule is None or (response.mimetype or "").endswith("raw+json"):
+    if (response.mimetype or "").endswith("raw+json"):
         return response
     call, description = Call(request), service().description
-    if response.status_code >= 400 and not description.describes(call.pattern, call.method, response.status_code):
-        return response  # the description does not list every refusal of every call
-    if fault := description.answer_fault(call, Answer(response)):
+    listed = response.status_code < 400 or description.describes(call.pattern, call.method, response.status_code)
+    # The description does not list every refusal of every call; the others have the shape of all.
+    fault = description.answer_fault(call, Answer(response)) if listed else description.refusal_fault(response.get_json(silent=True))
+    if fault:
         service().world.violations.append(f"answer {request.method} {request.path} {response.status_code}: {fault}")
         return Response(json.dumps({"message": f"The forge's own answer is not GitHub's: {fault}"}), 500, mimetype="application/json")
     return response
@@ -92,8 +119,7 @@ def check_answer(response: Response) -> Response:
 
 def refuse(error: ApiError) -> tuple[Response, int]:
     response = jsonify(error.body())
-    if isinstance(error, Moved):
-        response.headers["Location"] = error.location
+    response.headers.update(error.headers)
     return response, error.status
 
 

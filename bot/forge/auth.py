@@ -54,6 +54,13 @@ class Keys:
             value = (request.authorization.password if request.authorization else None) or ""
         return self._known(value.strip())
 
+    def name(self, request: Request) -> str:
+        """Whom a call counts for; "" for anybody without a good credential."""
+        try:
+            return self.actor(request).login
+        except ApiError:
+            return ""
+
     def _known(self, token: str) -> Actor:
         if token in self.world.tokens:
             return Actor(self.world.tokens[token])

@@ -46,6 +46,13 @@ class Description:
             return told(error)
         return None
 
+    def refusal_fault(self, body: Any) -> str | None:
+        """Where a refusal departs from the one shape that they all have, or None."""
+        if not isinstance(body, dict) or not body.get("message"):
+            return "a refusal without a message"
+        validator = OAS30Validator({**self.document["components"]["schemas"]["basic-error"], "components": self.document["components"]})
+        return next((spot(error) for error in validator.iter_errors(body)), None)
+
     def payload_fault(self, event: str, payload: Any) -> str | None:
         """Where a webhook's payload departs from the description, or None."""
         validator = OAS30Validator({**self.payload_schema(event), "components": self.document["components"]})

@@ -10,11 +10,14 @@ DOCUMENTATION = "https://docs.github.com/rest"
 class ApiError(Exception):
     """An answer other than success; `errors` are GitHub's per-field findings of a 422."""
 
-    def __init__(self, status: int, message: str, errors: list[dict[str, str]] | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, errors: list[dict[str, str]] | None = None, headers: dict[str, str] | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.errors = errors
+        self.headers = headers or {}
 
     def body(self) -> dict[str, Any]:
         told: dict[str, Any] = {"message": self.message, "documentation_url": DOCUMENTATION, "status": str(self.status)}
@@ -25,7 +28,7 @@ class Moved(ApiError):
     """The repository has another name now."""
 
     def __init__(self, location: str) -> None:
-        super().__init__(301, "Moved Permanently")
+        super().__init__(301, "Moved Permanently", headers={"Location": location})
         self.location = location
 
     def body(self) -> dict[str, Any]:

@@ -9,6 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bot.forge.faults import Fault, Kind, Plan
+from bot.forge.limits import Meter
+
 SHOWN_PERMISSION = {"admin": "admin", "maintain": "write", "write": "write", "triage": "read", "read": "read", "none": "none"}
 
 
@@ -160,6 +163,8 @@ class World:
         self.hooks: list[Hook] = []
         self.deliveries: dict[int, Delivery] = {}
         self.violations: list[str] = []
+        self.faults = Plan()
+        self.meter = Meter()
 
     def next_id(self) -> int:
         with self.lock:
@@ -206,7 +211,7 @@ class World:
 
 
 def load(told: dict[str, Any]) -> World:
-    """A world from its JSON: organizations, users with tokens, app, hooks, repositories (bare, on disk)."""
+    """A world from its JSON: organizations, users with tokens, app, hooks, repositories (bare, on disk), faults to come."""
     world = World()
     for login in told.get("organizations", []):
         world.account(login, "Organization")
@@ -219,4 +224,5 @@ def load(told: dict[str, Any]) -> World:
     world.hooks = [Hook(world.next_id(), hook["url"], hook["secret"]) for hook in told.get("hooks", [])]
     for entry in told.get("repositories", []):
         world.add_repository(entry)
+    world.faults.add(Fault(Kind(entry["kind"]), entry.get("seconds", 0.0)) for entry in told.get("faults", []))
     return world

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from forged_github import TOKENS, Forged, small_repository
 
+from bot.forge.limits import Meter
 from bot.forge.serving import Forge
 from bot.forge.world import App, Hook, World
 
@@ -28,6 +29,7 @@ def forged(tmp_path: Path, app_key: tuple[str, str]) -> Iterator[Forged]:
     """The forge with `kernelgate/sample` (mira admin, noor writes, tess triages), sam's fork, and no pull yet."""
     bare, fork = small_repository(tmp_path / "repositories")
     world = World()
+    world.meter = Meter(writes=10_000)  # a test has no minute to wait
     world.account("kernelgate", "Organization")
     world.app = App(7, "kernelgate", "kernelgate", "kernelgate", app_key[1], installation=11)
     world.account(world.bot_login(), "Bot")

@@ -18,7 +18,7 @@ from bot.adapters import rendering
 from bot.adapters.github import GitHubApi
 from bot.adapters.store import Store, migrate, open_store
 from bot.core.plan import MODEL_EDGE
-from bot.core.records import Hint
+from bot.core.records import Hint, JobStatus
 from bot.flow.loop import tick
 from bot.flow.ports import BrokerDown, World
 from bot.settings import Settings
@@ -133,6 +133,10 @@ class House:
     def claim(self, pool: str = "host", key: str = "", protocol: int = PROTOCOL) -> TestResponse:
         said = {"pool": pool, "devices": ["host"], "toolchains": [], "protocol": protocol, "harness": "0.1.0"}
         return self.node("POST", "/claim", said, key)
+
+    def has_work(self) -> bool:
+        """Whether a job waits for a node."""
+        return any(job.state is JobStatus.QUEUED for run in self.store.runs.active_in(REPO) for job in run.jobs)
 
     def work(self, found: Sequence[Measurement] | None = None) -> str:
         """Claim one job, bring its results, end it; the run's id."""

@@ -52,5 +52,5 @@ def permission(owner: str, repo: str, username: str) -> Response:
 
 @routes.get("/rate_limit")
 def rate_limit() -> Response:
-    plenty = {"limit": 5000, "used": 0, "remaining": 5000, "reset": 4102444800}
-    return forge.answer({"resources": {"core": plenty, "search": plenty}, "rate": plenty})
+    hour = forge.service().world.meter.told(forge.actor().login)
+    return forge.answer({"resources": {"core": hour, "search": hour}, "rate": hour})
