@@ -101,13 +101,13 @@ MUTANTS = (
     ),
     fa_tile(
         "half_scores", "fp16 overflow", "Products of K and Q are summed in fp16 (llama.cpp PR 17875).",
-        file="tiles.h", old="sum = kg_dot2(a.pair[i], b.pair[i], sum);", new="sum = kg_to_float(kg_to_half(kg_dot2(a.pair[i], b.pair[i], sum)));",
+        file="tiles.h", old="return kg_dot2(a, b, sum); }", new="return kg_to_float(kg_to_half(kg_dot2(a, b, sum))); }",
         cases=LARGE_KQ, says=Says.NAN,
     ),
     fa_tile(
         "half_values", "fp16 overflow", "The accumulators of V are fp16, without the offset that keeps them small (llama.cpp issues 17610 and 18606).",
-        file="fa_tile.cu", old="    sum.y = kg_dot2(p.pair[i], kg_make_half2(upper.y, lower.y), sum.y);",
-        new="    sum.y = kg_to_float(kg_to_half(kg_dot2(p.pair[i], kg_make_half2(upper.y, lower.y), sum.y)));", cases=LARGE_V, says=Says.INFINITE,
+        file="fa_tile.cu", old="    sum.y = kg_dot2(p.part[i], kg_make_half2(upper.y, lower.y), sum.y);",
+        new="    sum.y = kg_to_float(kg_to_half(kg_dot2(p.part[i], kg_make_half2(upper.y, lower.y), sum.y)));", cases=LARGE_V, says=Says.INFINITE,
     ),
     fa_tile(
         "half_tiles", "lower precision inside", "fp32 was asked for, fp16 is what tiles hold (ggml PR 1536: corrupt images).",

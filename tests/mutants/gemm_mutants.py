@@ -26,22 +26,17 @@ gemm = partial(Mutant, kernel="gemm")
 MUTANTS = (
     gemm(
         "row_bound", "off-by-one bound", "The last row's check lets one more through: in a batch it lands in the next matrix.",
-        file="gemm.cu", old="if (row >= M || column >= N) continue;", new="if (row > M || column >= N) continue;",
-        cases=ROWS, says=Says.OUTSIDE,
+        file="operand.h", old="if (row >= M || column >= N) return;", new="if (row > M || column >= N) return;",
+        cases=(*ROWS, "gemm/qwen3.5-35b-a3b/expert_down/m10-n96/f16-f32"), says=Says.OUTSIDE,
     ),
     gemm(
         "column_bound", "off-by-one bound", "One column too many, into the padding between C's rows (ldc above N).",
-        file="gemm.cu", old="if (row >= M || column >= N) continue;", new="if (row >= M || column > N) continue;",
+        file="operand.h", old="if (row >= M || column >= N) return;", new="if (row >= M || column > N) return;",
         cases=OPS, says=Says.PADDING,
     ),
     gemm(
-        "few_row_bound", "off-by-one bound", "The path of few rows stores a row that does not exist.",
-        file="few.cu", old="if (row >= M || column >= N) continue;", new="if (row > M || column >= N) continue;",
-        cases=("gemm/qwen3.5-35b-a3b/expert_down/m10-n96/f16-f32",), says=Says.OUTSIDE,
-    ),
-    gemm(
         "last_row_missing", "unwritten tail", "The last row of C belongs to nobody.",
-        file="gemm.cu", old="if (row >= M || column >= N) continue;", new="if (row >= M - 1 || column >= N) continue;",
+        file="operand.h", old="if (row >= M || column >= N) return;", new="if (row >= M - 1 || column >= N) return;",
         cases=ROWS, says=Says.UNWRITTEN,
     ),
     gemm(
@@ -61,7 +56,7 @@ MUTANTS = (
     ),
     gemm(
         "leading_dimension", "wrong stride", "C is stored with N instead of ldc from row to row.",
-        file="gemm.cu", old="+ row * ldc + column, sum[i][j]", new="+ row * N + column, sum[i][j]", cases=OPS, says=Says.PADDING,
+        file="operand.h", old="+ row * ldc + column, sum,", new="+ row * N + column, sum,", cases=OPS, says=Says.PADDING,
     ),
     gemm(
         "transposed_as_plain", "wrong stride", "A stored as [K, M] is entered as [M, K]: tinyBLAS took T and N only and said so; others forget to.",
@@ -115,11 +110,11 @@ MUTANTS = (
     ),
     gemm(
         "split_beta_each", "split-K combine", "Splits are summed and beta C is applied, but alpha was applied to each split before.",
-        file="few.cu", old="* N + column] = sum[i];", new="* N + column] = sum[i] + (blockIdx.y ? sum[i] : 0.0f);", cases=FEW_SPLIT, says=Says.ERROR,
+        file="operand.h", old="* N + column] = sum;", new="* N + column] = sum + (blockIdx.y ? sum : 0.0f);", cases=FEW_SPLIT, says=Says.ERROR,
     ),
     gemm(
         "split_slots_shared", "split-K combine", "All splits write one slot, and the others are summed as they lie there.",
-        file="gemm.cu", old="parts[((int64_t(blockIdx.y) * batches + z)", new="parts[((int64_t(0) * batches + z)", cases=SPLIT, says=Says.NAN,
+        file="operand.h", old="parts[((int64_t(blockIdx.y) * batches + z)", new="parts[((int64_t(0) * batches + z)", cases=SPLIT, says=Says.NAN,
     ),
     gemm(
         "order_of_arrival", "nondeterminism", "Splits are added in another order at every launch, as atomics do.",

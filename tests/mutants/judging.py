@@ -79,14 +79,20 @@ def lay(mutants: Sequence[Mutant], chosen: Mapping[str, Sequence[str]], root: Pa
 
 
 def by_folder(chosen: Mapping[str, Sequence[str]], reports: Sequence[CaseReport]) -> dict[str, list[CaseReport]]:
-    """A case does not say whose folder it is of, but the worker goes through folders by name and through each one's cases in order."""
+    """A case does not say whose folder it is of, but the worker goes through folders by name: equal cases come in that order.
+
+    Where one folder alone was judged, drawn cases are its own too.
+    """
     if len(chosen) == 1:
         return {next(iter(chosen)): list(reports)}
-    wanted = [(folder, case) for folder in sorted(chosen) for case in chosen[folder]]
-    assert [report.id for report in reports] == [case for _, case in wanted]
+    owners: dict[str, list[str]] = {}
+    for folder in sorted(chosen):
+        for case in chosen[folder]:
+            owners.setdefault(case, []).append(folder)
     found: dict[str, list[CaseReport]] = {folder: [] for folder in chosen}
-    for (folder, _), report in zip(wanted, reports, strict=True):
-        found[folder].append(report)
+    for report in reports:
+        found[owners[report.id].pop(0)].append(report)
+    assert not any(owners.values()), f"not judged: {owners}"
     return found
 
 
