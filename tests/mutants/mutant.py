@@ -9,6 +9,62 @@ from pathlib import Path
 
 SUITE = Path(__file__).resolve().parents[2] / "kernels"
 INCLUDES = re.compile(r"(#include .*\n)+")
+# The mistakes that kernels of these kinds were seen with, and what device code can do to deceive a judge.
+CLASSES = frozenset(
+    {
+        "32-bit offset",
+        "C read at beta 0",
+        "K tail",
+        "NaN for a masked row",
+        "NaN swallowed",
+        "alpha and beta",
+        "barrier not reached by all",
+        "batch beyond the grid",
+        "batch stride",
+        "caching by pointer",
+        "call count",
+        "device global across launches",
+        "exp of a sum",
+        "expected output read",
+        "fp16 overflow",
+        "grid over the limit",
+        "initial state",
+        "inputs changed",
+        "lane that is not active",
+        "lower precision inside",
+        "mask off by one",
+        "mask row stride",
+        "misaligned 16-byte load",
+        "nondeterminism",
+        "off-by-one bound",
+        "option ignored",
+        "output NaN",
+        "partial results lost",
+        "plan fault",
+        "pointer array",
+        "pointer not advanced over skipped tiles",
+        "quantised format",
+        "sequence boundaries",
+        "shape detection",
+        "shared memory over the limit",
+        "shared memory too small",
+        "sinks ignored",
+        "split-K combine",
+        "split-KV combine",
+        "stale output",
+        "stale state between packed sequences",
+        "stale state between tiles",
+        "tail chunk skipped",
+        "timing phase detected",
+        "too few blocks",
+        "unwritten tail",
+        "window off by one",
+        "writes outside",
+        "wrong head mapping",
+        "wrong stride",
+        "wrong update",
+    }
+)
 BARRIER = re.compile(r"__syncthreads\(\)")
 
 
@@ -45,7 +101,7 @@ class How(StrEnum):
 class Mutant:
     """`old` occurs exactly once in `file` of the kernel's folder and becomes `new`; each of `cases` then fails as `says` has it.
 
-    `kind` is the class of mistakes it stands for (classes.py), `story` tells the mistake and where somebody made it.
+    `kind` is the class of mistakes it stands for, one of CLASSES, `story` tells the mistake and where somebody made it.
     `tunables` are those of the command's `set=`, where the default takes another path; `globals` stands after the file's
     includes.
     """

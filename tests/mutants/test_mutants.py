@@ -12,7 +12,7 @@ from fa_tile_mutants import MUTANTS as FA_TILE
 from gemm_mutants import MUTANTS as GEMM
 from judging import judge, whole, words
 from la_mutants import MUTANTS as LA
-from mutant import How, Mutant
+from mutant import CLASSES, How, Mutant
 
 EVERY = (*GEMM, *FA_TILE, *LA, *CHEATS, *for_timing)
 
@@ -42,6 +42,10 @@ def missed(mutants: Sequence[Mutant], how: How, root: Path, tunables: str = "") 
 
 def test_there_are_enough_and_each_is_told_apart() -> None:
     assert len(EVERY) >= 40 and len({m.folder for m in EVERY}) == len(EVERY)
+
+
+def test_each_class_of_mistakes_has_a_mutant() -> None:
+    assert {mutant.kind for mutant in EVERY} == CLASSES
 
 
 @pytest.mark.parametrize("mutant", EVERY, ids=lambda m: m.folder)
