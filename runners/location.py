@@ -12,6 +12,7 @@ from runners.protocol import Session
 
 TRIM = 0.2
 FEWEST = 5
+SHORTEST, LONGEST = 1e-6, 1e12  # µs that can be a time: 1 ps to eleven days; ratios of what lies between stay numbers
 
 Values = NDArray[np.float64]
 
@@ -44,11 +45,16 @@ def log_ratios(quads: Values, order: NDArray[np.int64]) -> Values:
     return np.where(order == 0, outer - inner, inner - outer)
 
 
+def real(times: Values) -> bool:
+    """Whether all of them can be times."""
+    return bool(np.all((times >= SHORTEST) & (times <= LONGEST)))
+
+
 def session_values(session: Session) -> Values | None:
     """The session's log ratios; None unless it is undisturbed, its times real, and its quads enough."""
     times = np.asarray(session.quads, dtype=np.float64)
     if session.disturbed or len(times) < FEWEST or len(session.order) != len(times):
         return None
-    if not np.all(np.isfinite(times) & (times > 0)):
+    if not real(times):
         return None
     return log_ratios(times, np.asarray(session.order, dtype=np.int64))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import lzma
+import struct
 import sys
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,8 +22,14 @@ from bot.core.samples import Judged, SamplesError, judge_samples
 from runners.sampling import Rules
 
 MOST_BYTES = 1 << 30
+MOST_TEXT = 1 << 28  # of JSON, which takes several times as much memory
 EXITS = {CaseVerdict.SLOWER: 1, CaseVerdict.INCONCLUSIVE: 3}
 WORST = (2, 1, 3, 0)
+# What zipfile, its decompressors and NumPy's header reader raise at flipped bytes; RuntimeError is an archive that says it is encrypted.
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, tokenize.TokenError, ArithmeticError, EOFError, MemoryError, OSError,
+    RuntimeError, ValueError,
+)  # fmt: skip
 NAMES = frozenset({"quads", "order", "pairs", "first"})
 
 
@@ -85,24 +95,29 @@ def _load(file: Path) -> Mapping[str, Any]:
     try:
         if zipfile.is_zipfile(file):
             return _npz(file)
-        if file.stat().st_size > MOST_BYTES:
-            raise SamplesError("larger than 1 GiB")
+        if file.stat().st_size > MOST_TEXT:
+            raise SamplesError("JSON larger than 256 MiB: save it as NPZ")
         data = json.loads(file.read_bytes())
     except OSError as error:
         raise SamplesError(error.strerror or "not readable") from error
+    except SamplesError:
+        raise
     except (ValueError, RecursionError) as error:
-        raise error if isinstance(error, SamplesError) else SamplesError("neither JSON nor NPZ") from error
+        raise SamplesError("neither JSON nor NPZ") from error
     if not isinstance(data, dict):
         raise SamplesError("the JSON is not an object with 'quads' or 'pairs'")
     return data
 
 
 def _npz(file: Path) -> Mapping[str, Any]:
+    """Its arrays; those of other names are not read."""
     try:
         with zipfile.ZipFile(file) as archive:
             if sum(info.file_size for info in archive.infolist()) > MOST_BYTES:
                 raise SamplesError("larger than 1 GiB unpacked")
         with np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] if name in NAMES else None for name in arrays.files}
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise SamplesError("a damaged NPZ") from error
+    except SamplesError:
+        raise
+    except DAMAGED as error:
+        raise SamplesError("a damaged NPZ, or one that holds Python objects") from error

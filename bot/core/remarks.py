@@ -20,6 +20,7 @@ from pydantic.dataclasses import dataclass
 from scipy.special import stdtr
 from scipy.stats import rankdata
 
+from runners.location import real
 from runners.protocol import Session
 from runners.sampling import Values
 
@@ -67,7 +68,7 @@ def remarks_on(
 
 def remarks_of(sessions: Sequence[Session]) -> list[Remark]:
     """Remarks on the undisturbed sessions of real times."""
-    good = [one for one in sessions if not one.disturbed and one.quads and all(math.isfinite(t) and t > 0 for q in one.quads for t in q)]
+    good = [one for one in sessions if not one.disturbed and one.quads and real(np.asarray(one.quads, dtype=np.float64))]
     orders = [np.asarray(one.order, dtype=np.int64) for one in good]
     return remarks_on([np.asarray(one.quads, dtype=np.float64) for one in good], orders, [one.telemetry for one in good])
 

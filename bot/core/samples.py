@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bot.core.enums import CaseVerdict
 from bot.core.remarks import remarks_on
 from bot.core.stats import VERDICTS
+from runners.location import LONGEST, SHORTEST, real
 from runners.sampling import ALPHA, FEWEST, Estimate, Finding, Rules, Values, estimate_values, find, log_ratios
 
 
@@ -70,7 +71,7 @@ def _read(data: Mapping[str, Any]) -> tuple[list[Values], list[NDArray[np.int64]
 
 
 def _sessions(value: Any, name: str, width: int) -> list[Values]:
-    if not isinstance(value, (list, tuple, np.ndarray)) or len(value) == 0:
+    if not _is_list(value) or len(value) == 0:
         raise SamplesError(f"{name}: not a list of sessions, or an empty one")
     return [_times(session, f"{name}.{index}", width) for index, session in enumerate(value)]
 
@@ -84,7 +85,14 @@ def _times(session: Any, where: str, width: int) -> Values:
         raise SamplesError(f"{where}: a time that is not a finite number")
     if not np.all(times > 0):
         raise SamplesError(f"{where}: a time that is not above zero")
+    if not real(times):
+        raise SamplesError(f"{where}: a time outside {SHORTEST:g} to {LONGEST:g} µs")
     return times
+
+
+def _is_list(value: Any) -> TypeGuard[Sequence[Any] | NDArray[Any]]:
+    """An array without dimensions has no length."""
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
 def _array(value: Any, where: str) -> NDArray[Any]:
@@ -96,7 +104,7 @@ def _array(value: Any, where: str) -> NDArray[Any]:
 
 def _orders(data: Mapping[str, Any], times: Sequence[Values]) -> list[NDArray[np.int64]]:
     given = data.get("order")
-    if given is None or len(given) != len(times):
+    if not _is_list(given) or len(given) != len(times):
         raise SamplesError("order: one list a session is needed")
     return [_order(order, f"order.{index}", len(one)) for index, (order, one) in enumerate(zip(given, times, strict=True))]
 
@@ -111,7 +119,7 @@ def _order(value: Any, where: str, length: int) -> NDArray[np.int64]:
 def _firsts(data: Mapping[str, Any], pairs: Sequence[Values]) -> list[bool]:
     """For each pair whether the base was launched first."""
     given = data.get("first")
-    if not isinstance(given, (list, tuple, np.ndarray)):
+    if not _is_list(given):
         raise SamplesError("first: a list of 'base' and 'head' is needed")
     names = [str(name) for name in given]
     if set(names) - {"base", "head"} or any(len(one) != len(names) for one in pairs):

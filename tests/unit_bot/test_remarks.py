@@ -85,7 +85,8 @@ def test_remarks_change_no_verdict():
 
 def test_disturbed_and_impossible_sessions_are_passed_over():
     bad = replace(session(1.0), quads=((float("nan"),) * 4,) * 10)
-    assert remarks_of([bad, replace(session(1.0), disturbed="throttled"), replace(session(1.0), quads=(), order=())]) == []
+    far = replace(session(1.0), quads=((1e300, 1e300, 1e300, 1e-300),) * 10)
+    assert remarks_of([bad, far, replace(session(1.0), disturbed="throttled"), replace(session(1.0), quads=(), order=())]) == []
 
 
 def test_judge_says_so_in_its_reason(tmp_path):

@@ -80,7 +80,7 @@ def test_one_session_says_nothing():
     assert conclude([]) == (Finding.UNDECIDED, None)
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, 0.0, -1.0])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 0.0, -1.0, 1e-300, 1e300])
 def test_a_session_with_an_impossible_time_does_not_count(bad):
     first, second = sessions(0.9)
     broken = replace(second, quads=((bad, 1.0, 1.0, 1.0), *second.quads[1:]))
