@@ -59,16 +59,41 @@ class Judge:
             return
         seeds = {row.index: secrets.randbits(63) for row in rows}
         with ThreadPoolExecutor(2 if self.device == "host" else 1) as pool:
-            list(pool.map(lambda side: self._run(side, rows, seeds), Side))
+            list(pool.map(lambda side: self._run(side, rows, seeds, self.place(side)), Side))
         ran = [row for row in rows if not row.trouble and any(row.sides[side].runnable for side in Side)]
         found = self.references(ran, {row.index: [seeds[row.index]] for row in ran}, calibrate=True)
         for row in ran:
             self._judge(row, seeds[row.index], found[row.index])
 
-    def _run(self, side: Side, rows: Sequence[Row], seeds: Mapping[int, int]) -> None:
+    def again(self, rows: Sequence[Row], times: int) -> None:
+        """Head of right rows `times` more, on new inputs each time; a row that fails here gets its failure, the others the count."""
+        for number in range(times):
+            out, seeds = self.place(f"again-{number}"), {row.index: secrets.randbits(63) for row in rows}
+            self._run(Side.HEAD, rows, seeds, out)
+            rows = [row for row in rows if row.sound]
+            found = self.references(rows, {row.index: [seeds[row.index]] for row in rows})
+            for row in rows:
+                self._judge_again(row, seeds[row.index], found[row.index], out)
+        for row in rows:
+            if row.sound:
+                row.counts["judged_again"] = times
+
+    def _judge_again(self, row: Row, seed: int, said: Referred, out: Path) -> None:
+        first = row.sides[Side.HEAD].accuracy
+        assert first is not None
+        try:
+            after = self.compare(row, f"{row.index}", out, seed, first.limit) if not said.trouble else None
+        except BadReference as error:
+            said, after = Referred(error=str(error)), None
+        if after is None:
+            row.trouble.append(judge_failure(row, said))
+        elif not after.ok:
+            row.fail(Failure(FailureKind.INCORRECT, f"right on the first inputs, wrong on others: {after.reason}"[:1000], Side.HEAD))
+
+    def _run(self, side: Side, rows: Sequence[Row], seeds: Mapping[int, int], out: Path) -> None:
         wanted = [row for row in rows if row.sides[side].runnable]
         items = [_item(row, row.sides[side], seeds[row.index]) for row in wanted]
-        answers = self._through("run", items, self.place(side), self.patience.run, code_of([row.sides[side] for row in wanted]))
+        answers = self._through("run", items, out, self.patience.run, code_of([row.sides[side] for row in wanted]))
         for row in wanted:
             said = answer_of(Ran, answers[row.index])
             if failure := trouble(said, side, row.case.nondeterministic):

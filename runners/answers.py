@@ -23,6 +23,8 @@ Name = Annotated[str, Field(max_length=300)]
 Line = Annotated[int, Field(ge=0, le=10**7)]
 Tunable = bool | int | Annotated[str, Field(max_length=64)]
 Amount = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]  # µs or seconds
+Rate = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]  # FLOP/s or bytes/s
+Telemetry = Annotated[dict[Name, Amount | Name], Field(max_length=64)]
 T = TypeVar("T", bound="Ended")
 
 
@@ -136,9 +138,21 @@ class Timed(Ended):
     quads: Annotated[tuple[tuple[Amount, Amount, Amount, Amount], ...], Field(max_length=LONGEST)] = ()
     order: Annotated[tuple[Literal[0, 1], ...], Field(max_length=LONGEST)] = ()
     launches: Annotated[int, Field(ge=1, le=10**9)] = 1
-    telemetry: Annotated[dict[Name, Amount | Name], Field(max_length=64)] = field(default_factory=dict)
+    telemetry: Telemetry = field(default_factory=dict)
     checks: tuple[Checked, ...] = ()
     gpu_seconds: Amount = 0.0
+
+
+@dataclass(frozen=True, config=TOLERANT)
+class Reached(Ended):
+    """FLOP/s and bytes/s of the loops that make a roofline, and what was seen of the device meanwhile."""
+
+    f32: Rate = 0.0
+    f16: Rate = 0.0
+    read: Rate = 0.0
+    copy: Rate = 0.0
+    cached: Rate = 0.0
+    telemetry: Telemetry = field(default_factory=dict)
 
 
 def answer_of(kind: type[T], said: Mapping[str, Any]) -> T:

@@ -32,6 +32,9 @@ class Prior:
 PUBLISHED = Prior(df=4.0, share=0.25, least=2.5e-4)
 
 
+TOO_FAST = 10.0  # a speed-up above is looked into, not believed
+
+
 @dataclass(frozen=True)
 class Limits:
     """How much one comparison may ask for; `most_quads` for a floor of 1 % and above; below, as the square of what is missing."""

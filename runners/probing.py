@@ -21,7 +21,7 @@ from runners.children.probe import BLOCK, WORDS
 from runners.protocol import NodeInfo
 from runners.room import room_for
 from runners.sandbox import SandboxError
-from runners.toolchains import CompileError, CompileRequest, ToolchainMissing
+from runners.toolchains import CodeObject, CompileError, CompileRequest, ToolchainMissing
 from runners.vitals import Unfit
 
 SECONDS = 50.0
@@ -29,7 +29,7 @@ PAGEABLE = (
     "kernels could read the host's pageable memory: write `options nvidia_uvm uvm_disable_hmm=1` to "
     "/etc/modprobe.d/kernelgate.conf and load the module anew"
 )
-FOLDER = "kernels/known"
+FOLDER = "kernels"
 
 
 def probe(device: str, stop: threading.Event, node: str = "local") -> tuple[NodeInfo, Device]:
@@ -108,14 +108,19 @@ class Prober:
 
 
 def compile_known(target: str, place: Path) -> Path:
-    """The code object of our own kernel, compiled afresh below `place`."""
+    """The code object of the kernel whose answer is known."""
+    return compile_own("known", BLOCK, target, place).path
+
+
+def compile_own(name: str, block: int, target: str, place: Path) -> CodeObject:
+    """A kernel of our own beside the children, compiled afresh below `place`."""
     shutil.rmtree(place, ignore_errors=True)
-    source, out = place / "src" / FOLDER, place / "out"
+    source, out = place / "src" / FOLDER / name, place / "out"
     for folder in (source, out):
         folder.mkdir(parents=True)
-    (source / "known.cu").write_bytes(files("runners.children").joinpath("known.cu").read_bytes())
-    request = CompileRequest(place / "src", FOLDER, Build("known.cu", BLOCK), target, out)
-    return toolchains.for_target(target).compile(request).path
+    (source / f"{name}.cu").write_bytes(files("runners.children").joinpath(f"{name}.cu").read_bytes())
+    request = CompileRequest(place / "src", f"{FOLDER}/{name}", Build(f"{name}.cu", block), target, out)
+    return toolchains.for_target(target).compile(request)
 
 
 def expected() -> str:

@@ -333,6 +333,22 @@ class Enumeration:
     judge_hash: str = ""
 
 
+@dataclass(frozen=True, config=TOLERANT)
+class Roofline:
+    """What loops of ours reached on a device: FMAs in FLOP/s (`f16`: packed halves; 0 where not measured), memory in bytes/s.
+
+    `read` and `copy` (both ways counted) are of memory, `cached` of reads from the cache that all units share. `measured` is a date.
+    """
+
+    f32: float
+    f16: float
+    read: float
+    copy: float
+    cached: float
+    driver: str = ""
+    measured: str = ""
+
+
 class Ending(StrEnum):
     COMPLETED = "completed"
     CANCELLED = "cancelled"
@@ -349,6 +365,7 @@ class Outcome:
     static: tuple[StaticEntry, ...] = ()
     gpu_seconds: float = 0.0
     controls: tuple[Control, ...] = ()
+    roofline: Roofline | None = None
 
 
 def dump(value: object) -> bytes:

@@ -25,12 +25,12 @@ from enum import StrEnum
 
 from scipy.special import stdtrit
 
-from runners.estimating import Estimate, Limits, Prior, Rules, estimate_of, estimate_values, of_stage
+from runners.estimating import TOO_FAST, Estimate, Limits, Prior, Rules, estimate_of, estimate_values, of_stage
 from runners.location import FEWEST, Values, location, log_ratios, session_values
 from runners.protocol import Session, Stage
 
 __all__ = [
-    "FEWEST", "Action", "Decision", "Estimate", "Fence", "Finding", "Limits", "Prior", "Rules", "Values",
+    "FEWEST", "TOO_FAST", "Action", "Decision", "Estimate", "Fence", "Finding", "Limits", "Prior", "Rules", "Values",
     "conclude", "decide", "estimate_of", "estimate_values", "log_ratios",
 ]  # fmt: skip
 

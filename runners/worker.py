@@ -21,11 +21,26 @@ from runners.controls import controls_for, told
 from runners.enumeration import Enumerator, JudgeBroken
 from runners.preparing import Preparer
 from runners.probing import probe
-from runners.protocol import Ending, Enumeration, Failure, FailureKind, Job, Measurement, Mode, Outcome, Phase, Side, StaticEntry
+from runners.protocol import (
+    Ending,
+    Enumeration,
+    Failure,
+    FailureKind,
+    Job,
+    Measurement,
+    Mode,
+    NodeInfo,
+    Outcome,
+    Phase,
+    Roofline,
+    Side,
+    StaticEntry,
+)
 from runners.racing import RaceCheck, counted
+from runners.roofline import roofline
 from runners.room import room_for
 from runners.rows import Row
-from runners.sampling import Rules
+from runners.sampling import TOO_FAST, Rules, estimate_of
 from runners.sandbox import STOP, SandboxError
 from runners.scratch import scratch
 from runners.session import Budget, measure
@@ -33,6 +48,8 @@ from runners.timing import Timer
 from runners.toolchains import ToolchainMissing
 from runners.trees import Trees as Trees
 from runners.trees import same_kernel
+
+AGAIN = 3  # inputs more on which a head that is far too fast is judged
 
 
 class Reporter(Protocol):
@@ -63,6 +80,11 @@ def execute(
             STOP.reset(token)
 
 
+def _is_too_fast(row: Row, rules: Rules) -> bool:
+    estimate = estimate_of(row.sessions, rules)
+    return estimate is not None and estimate.speedup > TOO_FAST
+
+
 def _failed(message: str, file: str = "", line: int = 0) -> Outcome:
     return Outcome(Ending.FAILED, failure=Failure(FailureKind.INFRASTRUCTURE, message, file=file, line=line))
 
@@ -80,11 +102,13 @@ class _Work:
     began: float
     node: str
     races: bool
+    info: NodeInfo = field(init=False)
     rows: list[Row] = field(default_factory=list)
     controls: list[Row] = field(default_factory=list)
+    roofline: Roofline | None = None
 
     def outcome(self) -> Outcome:
-        info, self.device = probe(self.name, self.room.stop, self.node)
+        self.info, self.device = probe(self.name, self.room.stop, self.node)
         toolchain = toolchains.for_target(self.device.target)
         self.builder = Builder(toolchain, self.device.target, self.work / "code")
         try:
@@ -94,7 +118,8 @@ class _Work:
             self.builder.close()
         self.report.phase(Phase.DONE)
         seconds = sum(row.gpu_seconds for row in (*self.rows, *self.controls))
-        return Outcome(Ending.COMPLETED, node=info, static=static, gpu_seconds=seconds, controls=tuple(map(told, self.controls)))
+        controls = tuple(map(told, self.controls))
+        return Outcome(Ending.COMPLETED, node=self.info, static=static, gpu_seconds=seconds, controls=controls, roofline=self.roofline)
 
     def _measure(self) -> None:
         self.report.phase(Phase.ENUMERATE)
@@ -134,6 +159,9 @@ class _Work:
         rules = Rules(floor=self.job.floor, harm=self.job.harm, share=self.job.alpha_share)
         self.controls = controls_for(timed, self.rows)
         measure(Timer(judge), timed, self.controls, rules, Budget(self.job.budget_seconds, self.began))
+        if any(row.sessions for row in timed):
+            self.roofline = roofline(self.name, self.info, self.room, self.work)
+            judge.again([row for row in timed if row.sound and _is_too_fast(row, rules)], AGAIN)
         self._tell(timed)
 
     def _static(self) -> tuple[StaticEntry, ...]:

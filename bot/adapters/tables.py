@@ -187,13 +187,14 @@ def tunables(case: CaseReport) -> str:
 
 
 def rate(case: CaseReport, microseconds: float | None) -> str:
-    """TFLOP/s or GB/s, whichever the case is described by; empty where it gives neither."""
+    """TFLOP/s or GB/s, whichever the case is described by, and the share of the measured roofline; empty where it gives neither."""
     if not microseconds:
         return ""
+    share = f" ({100 * case.least_us / microseconds:.0f} % of roofline)" if case.least_us else ""
     if case.flops:
         per_second = case.flops / microseconds * 1e6
-        return f"{per_second / 1e12:.2f} TFLOP/s" if per_second >= 1e11 else f"{per_second / 1e9:.2f} GFLOP/s"
-    return f"{case.bytes / microseconds / 1e3:.1f} GB/s" if case.bytes else ""
+        return (f"{per_second / 1e12:.2f} TFLOP/s" if per_second >= 1e11 else f"{per_second / 1e9:.2f} GFLOP/s") + share
+    return f"{case.bytes / microseconds / 1e3:.1f} GB/s{share}" if case.bytes else ""
 
 
 def repeat(run: Run) -> str:
@@ -210,7 +211,7 @@ def _device(run: Run) -> str:
 
 def _verdict(case: CaseReport) -> str:
     name = case.verdict.value
-    return f"{name}: {code(case.reason)}" if case.reason and case.verdict is V.INCONCLUSIVE else name
+    return f"{name}: {code(case.reason)}" if case.reason and case.verdict in (V.INCONCLUSIVE, V.FASTER, V.SUSPICIOUS) else name
 
 
 def _number(value: float | None) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 from bot.core.enums import CaseVerdict
 from bot.core.remarks import remarks_of
 from bot.core.report import CaseReport, SideTime, SideTimes
+from bot.core.roofline import is_beyond, least_us
 from bot.core.stats import Timing, classify, cycles, median, times
 from kernels.spec import Case
 from runners import sampling
-from runners.protocol import Failure, FailureKind, Measurement, Side
+from runners.protocol import Failure, FailureKind, Measurement, Roofline, Side
 
 FAILED = {
     FailureKind.INCORRECT: CaseVerdict.INCORRECT,
@@ -21,7 +22,6 @@ FAILED = {
     FailureKind.TIMED_OUT: CaseVerdict.TIMED_OUT,
 }
 BAD = frozenset(FAILED.values())
-SUSPICIOUS_SPEEDUP = 10.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class CaseRules:
     trusted: bool = True
     pool: str = ""
     new: bool = False
+    roofline: Roofline | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ def judge_case(measurement: Measurement, rules: CaseRules = CaseRules()) -> Case
         interval=(shown.lo, shown.hi) if shown else None,
         slowdown_at_most=timing.slowdown_at_most if timing else None,
         remarks=tuple(remarks_of(measurement.sessions)) if timing else (),
+        least_us=least_us(measurement.case, rules.roofline) or None if timing and rules.roofline else None,
     )
 
 
@@ -127,10 +129,32 @@ def _timed(m: Measurement, rules: CaseRules) -> _Found:
     if not m.sessions:
         return _Found(CaseVerdict.NOT_MEASURED, "no time measured")
     timing = classify(m.sessions, rules.sampling)
-    unknown = not (m.case.flops or m.case.bytes)
-    if timing.estimate and timing.estimate.speedup > SUSPICIOUS_SPEEDUP and unknown:
-        return _Found(CaseVerdict.SUSPICIOUS, "more than 10x, and no FLOP or byte count", timing=timing)
+    if reason := _suspicion(m, timing, rules.roofline):
+        return _Found(CaseVerdict.SUSPICIOUS, reason, timing=timing)
+    if _is_too_fast(timing):
+        return _Found(timing.verdict, f"more than 10x: judged again on {m.counts['judged_again']} further inputs", timing=timing)
     return _Found(timing.verdict, timing.reason, timing=timing)
+
+
+def _suspicion(m: Measurement, timing: Timing, roofline: Roofline | None) -> str:
+    """Why head's times can't be believed; "" if they can. Where base is as impossible, the counts are wrong, not the head."""
+    if roofline and _is_impossible(m, Side.HEAD, roofline) and not _is_impossible(m, Side.BASE, roofline):
+        return "faster than the measured roofline"
+    if not _is_too_fast(timing):
+        return ""
+    if not (m.case.flops or m.case.bytes):
+        return "more than 10x, and no FLOP or byte count"
+    if roofline is None:
+        return "more than 10x, and no roofline could be measured"
+    return "" if m.counts.get("judged_again") else "more than 10x, and not judged again"
+
+
+def _is_too_fast(timing: Timing) -> bool:
+    return timing.estimate is not None and timing.estimate.speedup > sampling.TOO_FAST
+
+
+def _is_impossible(m: Measurement, side: Side, roofline: Roofline) -> bool:
+    return is_beyond(median(times(m.sessions, side)), m.case, roofline)
 
 
 def _side_times(m: Measurement) -> SideTimes:

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from bot.core.enums import CaseVerdict, RunVerdict, StaticVerdict
 from bot.core.remarks import Remark
-from runners.protocol import Accuracies, Builds, Failure, Race
+from runners.protocol import Accuracies, Builds, Failure, Race, Roofline
 
 TOLERANT = ConfigDict(extra="ignore")
 
@@ -43,6 +43,7 @@ class NodeReport:
     harness: str
     verdict: RunVerdict
     controls: tuple[ControlReport, ...] = ()
+    roofline: Roofline | None = None
 
 
 @dataclass(frozen=True, config=TOLERANT)
@@ -66,6 +67,7 @@ class CaseReport:
 
     `holds`: undecided, and a harmful slow-down is not ruled out; `slowdown_at_most` is the upper end of the 90 % interval
     (0.016 is 1.6 %). `discarded` counts disturbed sessions, `disturbances` says by what; `telemetry` is of each session in turn.
+    `least_us` is what a launch takes at the node's measured roofline, None where that or the counts are missing.
     """
 
     id: str
@@ -99,6 +101,7 @@ class CaseReport:
     disturbances: tuple[str, ...] = ()
     telemetry: tuple[dict[str, float | str], ...] = ()
     remarks: tuple[Remark, ...] = ()
+    least_us: float | None = None
 
 
 @dataclass(frozen=True, config=TOLERANT)

@@ -69,7 +69,8 @@ def conclusion(verdict: RunVerdict) -> str:
 def _judge_pool(pool: PoolFacts, facts: RunFacts) -> JudgedPool:
     numbers = sampling.Rules(floor=pool.floor, harm=facts.harm)
     numbers = with_suspects(numbers, pool.measurements, share=1 / max(sum(one.timed for one in facts.pools), 1))
-    rules = CaseRules(numbers, timed=pool.timed, trusted=facts.trusted, pool=pool.pool)
+    roofline = pool.outcome.roofline if pool.outcome else None
+    rules = CaseRules(numbers, timed=pool.timed, trusted=facts.trusted, pool=pool.pool, roofline=roofline)
     enumeration = pool.enumeration or Enumeration(cases=())
     new = set(enumeration.new)
     controls = tuple(report_of(one, numbers) for one in pool.outcome.controls) if pool.outcome else ()
@@ -97,4 +98,4 @@ def _node(one: JudgedPool, facts: RunFacts) -> NodeReport | None:
         return None
     verdict, _ = choose([one], facts)
     known = (info.name, one.facts.pool, info.device, info.target, info.backend, info.driver, info.toolchain, info.harness)
-    return NodeReport(*known, verdict, one.controls)
+    return NodeReport(*known, verdict, one.controls, one.facts.outcome.roofline if one.facts.outcome else None)

@@ -51,7 +51,6 @@ TROUBLE = Failure(FailureKind.INFRASTRUCTURE, "no sandbox")
         (measured(accuracy=Accuracies(accuracy(), accuracy(False))), V.INCORRECT),
         (measured(races=(Race("gemm.cu", 12, "unordered"),)), V.INCORRECT),
         (measured(speedup=20.0, case=replace(case(), flops=0.0, bytes=0.0)), V.SUSPICIOUS),
-        (measured(speedup=20.0), V.FASTER),
     ],
 )
 def test_case_verdicts(measurement, verdict):
