@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kernels.spec import Build
+from runners.cupy_device import CupyBatch, CupyDevice
 from runners.device import Backend, BoundLaunch, LaunchError, Zeroing
 from runners.telemetry import disagree
 from runners.toolchains import CompileRequest, for_target
@@ -70,6 +71,21 @@ def test_a_batch_is_timed_and_does_its_work(card: Backend, module: object) -> No
     assert batch.launches == 50 and len(times.each) == 3 and all(time > 0 for time in times.each)
     assert not disagree(sum(times.each), times.host)
     assert np.array_equal(np.frombuffer(card.download(target, values.nbytes), np.float32), 2 * values)
+
+
+def test_work_on_another_stream_is_seen_beside_the_events(card: Backend, module: object) -> None:
+    """As if a launch put its work on a stream of its own: the batch's events have passed long before that has ended."""
+    assert isinstance(card, CupyDevice)
+    launch, _, _ = doubling(card, module, 1 << 24)
+    honest, own = card.record([launch], 100), card.stream
+    card.stream = card.cupy.cuda.Stream(non_blocking=True)
+    elsewhere = card.record([launch], 200)
+    card.stream = own
+    hiding = CupyBatch(lambda: (elsewhere.queue(), honest.queue())[1], honest.launches)
+    card.time([honest, hiding])
+    for batch, apart in ((honest, False), (hiding, True)):
+        times = card.time([batch] * 3)
+        assert disagree(sum(times.each), times.host) is apart
 
 
 def test_zeroing_is_a_step_of_a_graph(card: Backend, module: object) -> None:
