@@ -12,34 +12,18 @@ import tempfile
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 from runners import git
-from runners.git import CheckoutError as CheckoutError
+from runners.entries import Caps as Caps
+from runners.entries import Entry, entries
+from runners.git import CheckoutError as CheckoutError  # re-exported
 from runners.protocol import Job
 from runners.trees import Trees
 
 SHA = re.compile(r"[0-9a-f]{40}")
-
-
-@dataclass(frozen=True)
-class Caps:
-    packed_bytes: int = 500 << 20
-    checkout_bytes: int = 2 << 30
-    file_bytes: int = 50 << 20
-    files: int = 200_000
-    seconds: float = 120.0
-
-
-@dataclass(frozen=True)
-class Entry:
-    mode: str
-    sha: str
-    size: int
-    path: str
 
 
 def fetch(cache: Path, url: str, shas: Sequence[str], token: str = "", caps: Caps = Caps(), stop: threading.Event | None = None) -> None:
@@ -92,15 +76,16 @@ def file_at(repository: Path, sha: str, name: str, most: int = 64 << 10) -> str 
     return git.output(repository, ["cat-file", "blob", blob])[: most + 1].decode(errors="replace")
 
 
-def export(repository: Path, sha: str, into: Path, caps: Caps = Caps()) -> None:
-    """Write the files of commit `sha` below the new folder `into`."""
-    entries = list(_entries(repository, full_sha(sha)))
-    _check(entries, caps)
+def export(repository: Path, sha: str, into: Path, caps: Caps = Caps(), stop: threading.Event | None = None) -> None:
+    """Write the files of commit `sha` below the new folder `into`; a set `stop` ends it with a CheckoutError."""
+    listed = entries(repository, full_sha(sha), caps)
     into.mkdir(parents=True)
     command = git.command(repository, ["cat-file", "--batch"])
     with subprocess.Popen(command, env=git.ENVIRONMENT, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
-        for entry in entries:
+        for entry in listed:
+            if stop is not None and stop.is_set():
+                raise CheckoutError("stopped")
             process.stdin.write(f"{entry.sha}\n".encode())
             process.stdin.flush()
             _write(into / entry.path, _blob(process.stdout, entry), entry.mode)
@@ -112,45 +97,16 @@ def commits(job: Job) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (job.base, job.head, job.judge, job.tip))))
 
 
-def trees(job: Job, repository: Path, into: Path) -> Trees:
+def trees(job: Job, repository: Path, into: Path, stop: threading.Event | None = None) -> Trees:
     """Write out the commits of a job, each into a folder of its own below `into`."""
     places = {sha: into / sha for sha in commits(job)}
     for sha, place in places.items():
-        export(repository, sha, place)
+        try:
+            export(repository, sha, place, stop=stop)
+        except CheckoutError as error:
+            raise CheckoutError(f"commit {sha[:12]} can't be checked out: {error}") from error
     tip = places[job.tip] if job.tip not in ("", job.judge) else None
     return Trees(places[job.base], places[job.head], places[job.judge], tip)
-
-
-def _entries(repository: Path, sha: str) -> Iterator[Entry]:
-    listing = git.output(repository, ["ls-tree", "-r", "-z", "-l", "--full-tree", sha])
-    for line in listing.split(b"\0"):
-        if not line:
-            continue
-        head, _, path = line.partition(b"\t")
-        mode, kind, blob, size = head.decode().split()
-        if kind == "blob":  # a commit here is a submodule: left out
-            yield Entry(mode, blob, int(size), _safe(path))
-
-
-def _safe(raw: bytes) -> str:
-    try:
-        path = raw.decode()
-    except UnicodeDecodeError as error:
-        raise CheckoutError(f"a file name is not UTF-8: {raw!r}") from error
-    parts = path.split("/")
-    if path.startswith("/") or any(part in ("", ".", "..") or part.lower() == ".git" for part in parts) or "\\" in path:
-        raise CheckoutError(f"a file name leads out of the checkout: {path!r}")
-    return path
-
-
-def _check(entries: Sequence[Entry], caps: Caps) -> None:
-    if len(entries) > caps.files:
-        raise CheckoutError(f"{len(entries)} files are more than the {caps.files} allowed")
-    large = max(entries, key=lambda entry: entry.size, default=None)
-    if large is not None and large.size > caps.file_bytes:
-        raise CheckoutError(f"{large.path} has {large.size} bytes; {caps.file_bytes} are allowed")
-    if sum(entry.size for entry in entries) > caps.checkout_bytes:
-        raise CheckoutError(f"the files are larger than the {caps.checkout_bytes} bytes allowed")
 
 
 def _blob(pipe: IO[bytes], entry: Entry) -> bytes:
@@ -164,8 +120,11 @@ def _blob(pipe: IO[bytes], entry: Entry) -> bytes:
 
 
 def _write(path: Path, data: bytes, mode: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
+        raise CheckoutError(f"one name stands for a file and for a folder: {path.name!r}") from error
     if mode == "100755":
         path.chmod(0o755)
 

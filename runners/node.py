@@ -114,7 +114,7 @@ class Node:
         cache.parent.mkdir(parents=True, exist_ok=True)
         checkout.fetch(cache, job.clone_url, checkout.commits(job), claim.token, stop=self.stop)
         with tempfile.TemporaryDirectory(prefix="kernelgate-trees-") as made:
-            trees = checkout.trees(job, cache, Path(made))
+            trees = checkout.trees(job, cache, Path(made), self.stop)
             return worker.execute(job, trees, self.settings.device, reporter, self.stop, self.settings.node_name)
 
     def _fit(self) -> bool:

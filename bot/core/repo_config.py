@@ -17,6 +17,9 @@ from bot.core.errors import ConfigError, nearest
 
 STRICT = ConfigDict(extra="forbid")
 MOST_BYTES = 64 * 1024
+DEEPEST = 16
+PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+DEEP_KEY = re.compile(rf"(?<![\w-]){PART}(?:[ \t]*+\.[ \t]*+{PART}){{{DEEPEST}}}")  # tomllib's time grows with the square of a key's depth
 UNDECODED = "\ufffd"  # what whoever decoded the file put in the place of a byte
 HOST = "host"
 HOST_FLOOR = 0.10
@@ -93,6 +96,8 @@ def read_config(text: str, models: Collection[str] | None = None) -> RepoConfig:
         raise ConfigError(0, "the file is larger than 64 KB")
     if UNDECODED in text:
         raise ConfigError(text.count("\n", 0, text.index(UNDECODED)) + 1, "not UTF-8")
+    if deep := DEEP_KEY.search(text):
+        raise ConfigError(text.count("\n", 0, deep.start()) + 1, f"a key of more than {DEEPEST} parts")
     data = _toml(text.removeprefix("\ufeff"))
     if "adopted" in data:
         raise ConfigError(_line_of(text, ["adopted"]), "unknown key adopted")
