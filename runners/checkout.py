@@ -6,6 +6,7 @@ no hooks, no submodules; links become plain files that hold their target.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import tempfile
@@ -155,19 +156,30 @@ def _header(token: str) -> bytes:
 
 
 def _wait(process: subprocess.Popen[bytes], cache: Path, caps: Caps, stop: threading.Event | None) -> str:
-    """Empty when git ended by itself, else why it was killed."""
-    end, trouble = time.monotonic() + caps.seconds, ""
-    while process.poll() is None and not trouble:
+    """Empty when git ended by itself within the caps, else what was wrong."""
+    end, trouble, before, running = time.monotonic() + caps.seconds, "", _packed(cache), True
+    while running and not trouble:
+        running = process.poll() is None  # before the look at what came: the last look sees all of it
         if stop is not None and stop.is_set():
             trouble = "stopped"
         elif time.monotonic() > end:
             trouble = f"the fetch took longer than {caps.seconds:.0f} s"
-        elif sum(file.stat().st_size for file in cache.glob("objects/pack/*")) > caps.packed_bytes:
+        elif _packed(cache) - before > caps.packed_bytes:
             trouble = f"the fetch brought more than {caps.packed_bytes} bytes"
-        time.sleep(0.05)
+        if running and not trouble:
+            time.sleep(0.05)
     process.kill()
     process.wait()
     return trouble
+
+
+def _packed(cache: Path) -> int:
+    """Bytes of the packs, whole ones and such as just come in."""
+    found = 0
+    for file in cache.glob("objects/pack/*"):
+        with contextlib.suppress(FileNotFoundError):  # git renames them meanwhile
+            found += file.stat().st_size
+    return found
 
 
 def _has(cache: Path, sha: str) -> bool:

@@ -13,6 +13,7 @@ SETTINGS = {
     "credential.helper": "",
     "fetch.recurseSubmodules": "false",
     "fetch.fsckObjects": "true",
+    "fetch.unpackLimit": "1",
     "gc.auto": "0",
     "maintenance.auto": "false",
     "protocol.allow": "never",

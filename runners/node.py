@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import tempfile
 import threading
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -12,11 +10,14 @@ from pathlib import Path
 
 from runners import checkout, worker
 from runners.answers import Probed
+from runners.git_cache import GitCache
 from runners.node_client import Claim, HttpReporter, NodeClient, NotCurrent, Refused, Unreachable, insist
 from runners.node_settings import NodeSettings
 from runners.probing import Prober
 from runners.protocol import Ending, Failure, FailureKind, Job, NodeInfo, Outcome
 from runners.quarantine import Quarantine
+from runners.scratch import scratch
+from runners.trees import Trees
 from runners.vitals import Unfit
 
 MOST_FAILURES = 2
@@ -110,12 +111,21 @@ class Node:
         served = self.settings.node_repositories
         if served and job.repository.lower() not in served:
             return _ended(self.stop, f"this node does not serve {job.repository}")
-        cache = self.settings.state.resolve() / "git" / f"{hashlib.sha256(job.clone_url.encode()).hexdigest()[:16]}.git"
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        checkout.fetch(cache, job.clone_url, checkout.commits(job), claim.token, stop=self.stop)
-        with tempfile.TemporaryDirectory(prefix="kernelgate-trees-") as made:
-            trees = checkout.trees(job, cache, Path(made), self.stop)
+        with scratch("kernelgate-trees-") as made:
+            trees = self._trees(claim, made)
             return worker.execute(job, trees, self.settings.device, reporter, self.stop, self.settings.node_name)
+
+    def _trees(self, claim: Claim, into: Path) -> Trees:
+        """The job's checkouts; what made trouble is fetched anew the next time."""
+        job, kept = claim.job, GitCache(self.settings.state.resolve() / "git")
+        cache = kept.place(job.clone_url)
+        try:
+            checkout.fetch(cache, job.clone_url, checkout.commits(job), claim.token, stop=self.stop)
+            return checkout.trees(job, cache, into, self.stop)
+        except checkout.CheckoutError:
+            if not self.stop.is_set():
+                kept.drop(cache)
+            raise
 
     def _fit(self) -> bool:
         """Whether the device may take a job; the server hears of one that rests each time it would have asked for work."""

@@ -1,5 +1,6 @@
 """Commits come by SHA, as plain files, without running anything of theirs."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from small_suite import job
 from runners import checkout
 from runners.checkout import Caps, git_directory
 from runners.git import CheckoutError
+from runners.git_cache import GitCache
 
 
 def git(folder: Path, *words: str) -> str:
@@ -75,3 +77,37 @@ def test_merge_base_is_the_common_ancestor(origin: Path) -> None:
         git(origin, "commit", "-qm", name, "--allow-empty")
         tips.append(git(origin, "rev-parse", "HEAD"))
     assert checkout.merge_base(origin / ".git", *tips) == first
+
+
+def test_the_cache_keeps_what_was_used_last_within_its_size(tmp_path: Path) -> None:
+    cache = GitCache(tmp_path, most_bytes=5 << 20)
+    for number, url in enumerate("abc"):
+        place = cache.place(url)
+        (place / "objects/pack").mkdir(parents=True)
+        (place / "objects/pack/x.pack").write_bytes(b"x" * (2 << 20))
+        os.utime(place, (number, number))
+    assert cache.place("a").exists()  # used now: the oldest is b
+    assert cache.place("c").exists() and not cache.place("b").exists()
+    (cache.place("a") / "objects/pack/y.pack").write_bytes(b"y" * (6 << 20))
+    assert not cache.place("a").exists()
+
+
+def test_what_a_killed_git_left_stops_no_later_fetch(origin: Path, tmp_path: Path) -> None:
+    cache, url = GitCache(tmp_path / "git"), f"file://{origin}"
+    checkout.fetch(cache.place(url), url, [git(origin, "rev-parse", "HEAD")])
+    git(origin, "commit", "-qm", "two", "--allow-empty")
+    (cache.place(url) / "shallow.lock").touch()
+    (cache.place(url) / "objects/pack/tmp_pack_x").touch()
+    checkout.fetch(cache.place(url), url, [git(origin, "rev-parse", "HEAD")])
+
+
+def test_earlier_fetches_do_not_count_against_the_cap_of_a_new_one(origin: Path, tmp_path: Path) -> None:
+    shas = []
+    for _ in range(3):
+        (origin / "a.bin").write_bytes(os.urandom(300_000))
+        git(origin, "add", "-A")
+        git(origin, "commit", "-qm", "more")
+        shas.append(git(origin, "rev-parse", "HEAD"))
+        checkout.fetch(tmp_path / "cache", f"file://{origin}", shas, caps=Caps(packed_bytes=500_000))
+    with pytest.raises(CheckoutError, match="brought more than 200000 bytes"):
+        checkout.fetch(tmp_path / "another", f"file://{origin}", shas[:1], caps=Caps(packed_bytes=200_000))
