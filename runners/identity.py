@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import stat
@@ -16,6 +17,7 @@ from runners import bubblewrap
 SETPRIV = "/usr/bin/setpriv"
 FIRST, RANGE = 2_000_000_000, 1 << 20  # above what systems give to people, services and containers
 NOBODY = 65534
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,29 @@ class Identity:
 def draw(shown: Iterable[Path]) -> Identity:
     """A user for one sandbox; another one each time, so that two can't reach each other nor spend each other's processes.
 
-    Where something that is `shown` inside is closed to all but the agent, its own user in a namespace has to do.
+    Where something that is `shown` inside is closed to all but the agent, its own user in a namespace has to do, and that is said.
     """
-    if not drops() or not all(map(_is_open, shown)):
+    if not drops():
+        return Identity()
+    if closed := closed_to_others(shown):
+        _say(closed)
         return Identity()
     return Identity(FIRST + secrets.randbelow(RANGE) if _has_all_users() else NOBODY)
+
+
+def closed_to_others(places: Iterable[Path]) -> Path | None:
+    """The first of `places` that another user could not read."""
+    return next((place for place in places if not _is_open(place)), None)
+
+
+def mend(closed: Path) -> str:
+    """How others may read it."""
+    return f"chmod -R go+rX {closed}"
+
+
+@cache
+def _say(closed: Path) -> None:
+    log.warning("sandboxed processes stay this user, in a user namespace: %s is closed to all others; %s", closed, mend(closed))
 
 
 @cache

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """What this process makes meanwhile can be read by sandboxed processes, which are other users, whatever the umask was."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager

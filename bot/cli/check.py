@@ -22,6 +22,7 @@ from bot.core.repo_config import RepoConfig
 from bot.core.report import CaseReport
 from runners import worker
 from runners.protocol import Job, Mode, Outcome
+from runners.scratch import readable
 from runners.trees import kernels_of
 
 UNNAMED = "0" * 40
@@ -70,7 +71,7 @@ def _job(words: tuple[str, ...], config: RepoConfig, device: str) -> Job:
 
 def _execute(job: Job, repo: Path, device: str, report: local.Collector, races: bool) -> Outcome:
     """The tree is judge and head; the base is empty, so that no kernel counts as unchanged."""
-    with tempfile.TemporaryDirectory(prefix="kernelgate-check-") as made:
+    with readable(), tempfile.TemporaryDirectory(prefix="kernelgate-check-") as made:
         tree, nothing = Path(made, "tree"), Path(made, "nothing")
         nothing.mkdir()
         copy(repo, tree)
@@ -96,7 +97,7 @@ def _copy(folder: Path, into: Path, made: Path) -> None:
         if path.is_dir():
             _copy(path, into / path.name, made)
         else:
-            shutil.copy(path, into / path.name)
+            shutil.copyfile(path, into / path.name)
 
 
 def _is_part(path: Path) -> bool:

@@ -28,6 +28,7 @@ from runners.git import CheckoutError
 from runners.machine import cards as machine_cards
 from runners.probing import Prober
 from runners.room import room_for
+from runners.scratch import readable
 from runners.toolchains import ToolchainMissing
 from runners.toolchains.host_compiler import HostCompiler, find
 from runners.vitals import Unfit
@@ -91,7 +92,8 @@ def _cards() -> Iterator[Finding]:
 
 
 def _first_kernel(device: str, state: str) -> str:
-    info, said = Prober(device, "doctor", Path(state)).check(threading.Event())
+    with readable():
+        info, said = Prober(device, "doctor", Path(state)).check(threading.Event())
     return f"{info.device}, {info.target}, {said.memory_bytes >> 30} GiB, {info.driver}, {info.toolchain}: it answers"
 
 
@@ -138,6 +140,8 @@ def _sandbox() -> str:
     done = sandbox.run(["/usr/bin/true"], limits=sandbox.Limits(seconds=20))
     if not done.ok:
         raise sandbox.SandboxError(f"a first process in it failed: {done.stderr.decode(errors='replace').strip()}")
+    if identity.drops() and (closed := identity.closed_to_others(sandbox.python()[1].values())):
+        raise sandbox.SandboxError(f"sandboxed processes, which are other users, can't read {closed}: {identity.mend(closed)}")
     user = "as another user each time" if identity.drops() else "as this user, in a user namespace"
     return f"bubblewrap starts processes with their own namespaces, {user}"
 

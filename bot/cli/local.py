@@ -26,6 +26,7 @@ from bot.core.verdict import judge_run
 from kernels.models import MODELS
 from runners import checkout, worker
 from runners.protocol import Enumeration, Job, Measurement, Mode, Outcome, Phase, Selection
+from runners.scratch import readable
 from runners.trees import kernels_of
 
 CONFIG_FILE = ".kernelgate.toml"
@@ -195,7 +196,7 @@ def stoppable() -> Iterator[threading.Event]:
 
 def execute(job: Job, repository: Path, device: str, report: Collector) -> Outcome:
     """Check out both sides and the judge, and do the job."""
-    with tempfile.TemporaryDirectory(prefix="kernelgate-run-") as made:
+    with readable(), tempfile.TemporaryDirectory(prefix="kernelgate-run-") as made:
         trees = checkout.trees(job, repository, Path(made))
         report.selection, report.folders = job.selection, kernels_of(trees.judge, job.suite) + kernels_of(trees.head, job.suite)
         require_kernels(report.folders, job.suite)

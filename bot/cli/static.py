@@ -23,6 +23,7 @@ from runners.child import Room
 from runners.enumeration import JudgeBroken
 from runners.protocol import Job, Selection, StaticEntry
 from runners.sandbox import SandboxError
+from runners.scratch import readable
 from runners.toolchains import ToolchainMissing
 from runners.toolchains.remembered import listing_of
 from runners.trees import Trees, kernels_of
@@ -73,7 +74,7 @@ def _known(targets: str) -> tuple[str, ...]:
 
 
 def _entries(repo: Path, rev: str | None, base: str | None, targets: Sequence[str]) -> tuple[StaticEntry, ...]:
-    with tempfile.TemporaryDirectory(prefix="kernelgate-static-") as made:
+    with readable(), tempfile.TemporaryDirectory(prefix="kernelgate-static-") as made:
         trees, suite = _trees(repo, rev, base, Path(made))
         local.require_kernels(kernels_of(trees.head, suite), suite)
         job = Job(1, "local", "local", "1", "local", "", UNUSED, UNUSED, UNUSED, "host", Selection(), 0.0, 0.1, 0.03, suite=suite)
