@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All that only a card can say, in one go: its tests, false alarms and power on it, and sample 1. Needs CuPy and pytest; no network.
-# usage: tests/gpu/measure.sh DEVICE OUT [tests|live|sample|tiers …]     without a part, the first three (about ten minutes); exit 1 if one of them fails
+# usage: tests/gpu/measure.sh DEVICE OUT [tests|live|sample|tiers …]     without a part, the first three (twelve minutes on an H200); exit 1 if one of them fails
 set -uo pipefail
 device=$1 out=$2
 shift 2
