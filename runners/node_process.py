@@ -69,7 +69,7 @@ def make_app(settings: NodeSettings, node: Node | None = None) -> Celery:
         worker_send_task_events=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        broker_transport_options={"global_keyprefix": PREFIX},
+        broker_transport_options={"global_keyprefix": PREFIX, **_unacked(settings.node_name)},
     )
     worked = node or Node(settings, NodeClient(settings.url, settings.key()))
 
@@ -79,6 +79,11 @@ def make_app(settings: NodeSettings, node: Node | None = None) -> Celery:
         worked.work()
 
     return app
+
+
+def _unacked(name: str) -> dict[str, str]:
+    """Keys of what this node has taken in hand: its own, since its broker user reaches no other node's."""
+    return {f"{key}_key": f"{key}.{name}" for key in ("unacked", "unacked_index", "unacked_mutex")}
 
 
 def serve(settings: NodeSettings) -> None:
