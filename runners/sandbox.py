@@ -126,6 +126,8 @@ def _group(limits: Limits) -> Cgroup:
 
 def _finished(ended: Ended | None, watch: Watch, status: bytes) -> Finished:
     stdout, stderr = bytes(watch.output[0]), bytes(watch.output[1])
+    if ended is None and watch.process.returncode < 0:  # not by us, and a signal of the command is an exit code of bubblewrap's
+        raise SandboxError(f"bubblewrap was killed by signal {-watch.process.returncode} from outside, perhaps as memory ran out")
     if ended is None and b'"exit-code"' not in status:  # bubblewrap writes it for a command that was really started
         raise SandboxError(f"bubblewrap did not start the command: {stderr.decode(errors='replace').strip()}. {bubblewrap.REMEDY}")
     code, how = _decode(watch.process.returncode)

@@ -142,3 +142,16 @@ def test_what_a_process_was_told_can_not_be_written_to() -> None:
 
 def test_the_command_line_inside_says_nothing_of_the_machine(tmp_path: Path) -> None:
     assert str(tmp_path).encode() not in shell("cat /proc/*/cmdline", read={"/in": tmp_path}).stdout
+
+
+def test_a_sandbox_that_somebody_else_kills_is_the_machines_trouble() -> None:
+    def kill() -> None:
+        while not (found := [one for one in psutil.Process().children() if one.name() == "bwrap"]):
+            time.sleep(0.05)
+        found[0].kill()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(SandboxError, match="killed by signal 9 from outside"):
+        shell("sleep 60")
+    killer.join()
