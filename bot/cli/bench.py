@@ -16,7 +16,7 @@ BENCHES = Path(__file__).resolve().parents[2] / "tests" / "bench"
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def bench(name: str | None, args: tuple[str, ...]) -> None:
     """Run the benchmark NAME with its own ARGS; without NAME, list them."""
-    scripts = {path.stem.replace("_", "-"): path for path in sorted(BENCHES.glob("*.py"))}
+    scripts = {path.stem.rstrip("_").replace("_", "-"): path for path in sorted(BENCHES.glob("*.py"))}
     if name is None:
         click.echo("\n".join(scripts) or "No benchmark here: they are part of a checkout, in tests/bench/.")
         return
