@@ -33,6 +33,7 @@ class Node:
     quarantine: Quarantine = field(default_factory=Quarantine)
     draining: threading.Event = field(default_factory=threading.Event)
     stop: threading.Event = field(default_factory=threading.Event)
+    _wanted: threading.Event = field(default_factory=threading.Event)
     _busy: threading.Lock = field(default_factory=threading.Lock)
     _failures: int = 0
     _found: tuple[NodeInfo, Probed] | None = None
@@ -55,17 +56,27 @@ class Node:
             self._busy.release()
 
     def poll(self, seconds: float) -> None:
-        """Look for work every so often until the node drains; a hint that got lost costs at most one round."""
+        """Look for work every so often, and when woken, until the node drains; a hint that got lost costs at most one round."""
         while not self.draining.is_set():
+            self._wanted.clear()
             try:
                 self.work()
             except Exception:  # the edge of the thread: a node that stopped to look would never work again
                 log.exception("looking for work")
-            self.draining.wait(seconds)
+            self._wanted.wait(seconds)
+
+    def wake(self) -> None:
+        """Have the thread that polls look at once, or once more where it is at it."""
+        self._wanted.set()
+
+    def stop_looking(self) -> None:
+        """Take no new job."""
+        self.draining.set()
+        self._wanted.set()
 
     def drain(self) -> None:
         """Take no new job and wait for the one in hand."""
-        self.draining.set()
+        self.stop_looking()
         with self._busy:
             return
 

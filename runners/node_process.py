@@ -75,8 +75,8 @@ def make_app(settings: NodeSettings, node: Node | None = None) -> Celery:
 
     @app.task(name=TASK, bind=True)
     def execute(task: Task, job_id: str) -> None:
-        """A hint that there is work; which job it is, the server says."""
-        worked.work()
+        """A hint that there is work; which job it is, the server says. It returns at once, so no broker's time-out is a job's."""
+        worked.wake()
 
     return app
 
@@ -96,7 +96,7 @@ def serve(settings: NodeSettings) -> None:
         node = Node(settings, NodeClient(settings.url, settings.key()))
         app = make_app(settings, node)
         threading.Thread(target=node.poll, args=[settings.poll_seconds], name="poll", daemon=True).start()  # also without a broker
-        worker_shutting_down.connect(lambda **_: node.draining.set(), weak=False)
+        worker_shutting_down.connect(lambda **_: node.stop_looking(), weak=False)
         app.worker_main(["worker", "--pool=solo", "--loglevel=INFO", "--without-gossip", "--without-mingle", "--without-heartbeat"])
         node.drain()
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from control_side import control_side
+from control_side import Call, control_side
 from kombu import Connection
 from redis import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
@@ -69,18 +70,29 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.mark.timeout(240)
 def test_a_node_hears_its_bell_and_a_forged_or_pickled_one_starts_nothing(broker: Broker, tmp_path: Path) -> None:
-    mark = tmp_path / "unpickled"
-    with control_side() as side:
+    mark, held, control = tmp_path / "unpickled", threading.Event(), broker.client(CONTROL)
+
+    def slow(call: Call) -> None:
+        """The second claim takes as long as a long job."""
+        if call.kind == "claim" and len(side.of("claim")) == 2:
+            held.wait(60)
+
+    def in_hand() -> int:
+        return control.hlen(f"{NODES_PREFIX}unacked.{NODE[0]}") + control.llen(f"{NODES_PREFIX}kernelgate.{POOL}")
+
+    with control_side(when=slow) as side:
         environment = stack.environment(
             url=side.url, broker=broker.url(NODE), node_key="k", pool=POOL, node_name=NODE[0], device="host",
             state=str(tmp_path / "state"), poll_seconds="3600",
         )  # fmt: skip
         broker.processes.start("node", [*stack.kernelgate(), "runner"], environment)
         side.wait_for("claim", 1)
-        until(lambda: broker.client(CONTROL).smembers(f"{NODES_PREFIX}_kombu.binding.kernelgate.{POOL}"))
+        until(lambda: control.smembers(f"{NODES_PREFIX}_kombu.binding.kernelgate.{POOL}"))
         send_pickle(broker, mark)
         NodeBell(broker.url(CONTROL)).ring(Hint(job="of no run at all", pool=POOL))
         side.wait_for("claim", 2)
+        until(lambda: not in_hand())  # while it works, the broker has nothing left that a time-out could deliver again
+        held.set()
         assert {call.kind for call in side.calls} == {"claim"} and not mark.exists()
         node = broker.processes.running.pop("node")
         node.terminate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import threading
 import time
@@ -15,7 +16,7 @@ from control_side import PAGE, Answer, Call, ControlSide, control_side
 from small_suite import SOURCE, job, lay
 
 from kernels.spec import plain
-from runners import probing
+from runners import node_client, probing
 from runners.child import Reply
 from runners.host_device import HOST
 from runners.node import Node
@@ -187,3 +188,36 @@ def test_a_wrong_answer_to_a_known_question_keeps_a_card_from_work(tmp_path: Pat
         monkeypatch.setattr(probing, "expected", lambda: "another")
         node(side, tmp_path).work()
         assert "wrong answer" in side.of("rest")[0].said["reason"]
+
+
+def test_a_node_cut_off_for_longer_than_its_lease_drops_the_job_and_works_on(
+    jobs: Callable[[str], Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes back with what it had found: the server, which gave the job to another, refuses it, and that is all."""
+    monkeypatch.setattr(node_client, "LEASE", 0.0)
+    cut: list[float] = []
+
+    def partition(call: Call) -> Answer | None:
+        if call.kind == "beat" and call.said["phase"] == Phase.ACCURACY and sandboxed():
+            cut.append(time.monotonic())
+        if call.kind in ("result", "done") and cut:
+            return Answer(409)
+        return Answer(503) if cut and call.kind == "beat" else None
+
+    with control_side(jobs=[jobs(ENDLESS)], when=partition) as side:
+        node(side, tmp_path).work()
+        assert not sandboxed() and not side.of("result")
+        assert [call.kind for call in side.calls if call.kind in ("done", "claim")] == ["claim", "done", "claim"]
+        assert side.of("done")[0].said["outcome"]["ending"] == "cancelled"
+
+
+@pytest.mark.parametrize("minutes", [-10, 10])
+def test_a_clock_that_is_wrong_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: int) -> None:
+    monkeypatch.setattr(Node, "_execute", lambda *_: Outcome(Ending.COMPLETED))
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + 60 * minutes)
+    with control_side(jobs=[job(), job()]) as side:
+        node(side, tmp_path).work()
+        assert len(side.of("done")) == 2 and not side.of("rest")
+        told = str([call.said for call in side.calls if call.kind != "beat"])
+    assert not [word for word in re.findall(r"\d{10}(?:\.\d+)?", told) if abs(float(word) - right()) < 3600]  # no time of the node's own
