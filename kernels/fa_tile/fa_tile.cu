@@ -10,7 +10,7 @@
 // share it (GQA), so a K and V tile is read once for all of them. Warps of 32 lanes divide the columns; where there
 // are more warps than columns, PARTS warps share a column, each with the rows of its own (and m, l, acc of its own,
 // merged at the end). In Q K' a lane owns rows, in P V it owns pairs of output columns; all sums are fp32 in registers.
-// grid = (query tiles x sequences x KV heads x head groups, KV splits); fa_combine adds up the splits. A split takes its
+// grid = (query tiles x sequences x KV heads x head groups, KV splits); combine.cu adds up the splits. A split takes its
 // share of the tiles that its own queries can see: neither the causal mask nor a window leaves one without work.
 //
 // Head dims: K has KG_D columns, V has KG_DV. Where KG_DV is no multiple of 64 the last lanes have no pair of their own.
@@ -210,26 +210,5 @@ fa_tile(const float *__restrict__ q, const kv_t *__restrict__ k, const kv_t *__r
       add_sink(run, j, LOG2_E * sinks[head]);
 #endif
     write_column(place, run, j, (sequence * n_q + token) * kv_heads * ratio + head, queries, o, parts, stats);
-  }
-}
-
-// One query per block: the splits' parts, each weighed by 2^(its m - the largest m). A split that saw nothing weighs 0.
-extern "C" __global__ void KG_LAUNCH_BOUNDS(KG_BLOCK, 1)
-fa_combine(const float *__restrict__ parts, const float *__restrict__ stats, float *__restrict__ o, int32_t splits) {
-  const int64_t query = blockIdx.x, queries = gridDim.x;
-  float largest = LOWEST, sum = 0.0f;
-  for (int split = 0; split < splits; ++split)
-    largest = kg_max(largest, stats[2 * (split * queries + query)]);
-  for (int split = 0; split < splits; ++split) {
-    const float *stat = stats + 2 * (split * queries + query);
-    sum = kg_fma(stat[1], kg_exp2(stat[0] - largest), sum);
-  }
-  for (int at = threadIdx.x; at < KG_DV; at += blockDim.x) {
-    float value = 0.0f;
-    for (int split = 0; split < splits; ++split) {
-      const int64_t from = split * queries + query;
-      value = kg_fma(parts[from * KG_DV + at], kg_exp2(stats[2 * from] - largest), value);
-    }
-    o[query * KG_DV + at] = sum > 0.0f ? value / sum : 0.0f;
   }
 }

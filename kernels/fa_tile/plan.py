@@ -18,6 +18,7 @@ SPLITS = (1, 2, 4, 8, 16)
 AUTO = 0
 LEAST_TILES = 2  # of a split: with fewer, combining costs more than it gains
 MOST_SPLITS = 64
+COMBINE_THREADS = 64
 
 
 def tunables(case: Json, device: Json) -> Json:
@@ -36,7 +37,7 @@ def builds(case: Json, device: Json, tunables: Json) -> Json:
     }  # fmt: skip
     build = {"source": "fa_tile.cu", "defines": defines, "options": [], "block": threads,
              "blocks_per_unit": declared(device, row[1], shared_bytes(lay, device, columns, row))}  # fmt: skip
-    return {"fa_tile": build}
+    return {"fa_tile": build, "combine": {"source": "combine.cu", "block": COMBINE_THREADS}}
 
 
 def launches(case: Json, device: Json, tunables: Json, resources: Json) -> Json:
@@ -55,8 +56,8 @@ def launches(case: Json, device: Json, tunables: Json, resources: Json) -> Json:
     if splits == 1:
         return {"scratch": {}, "tables": tables, "launches": [main]}
     queries = _queries(lay)
-    arguments = [{"scratch": "parts"}, {"scratch": "stats"}, {"buffer": "o"}, {"i32": splits}]
-    combine = {"build": "fa_tile", "kernel": "fa_combine", "grid": [queries, 1, 1], "block": [64, 1, 1],
+    arguments = [{"scratch": "parts"}, {"scratch": "stats"}, {"buffer": "o"}, {"i32": lay.dv}, {"i32": splits}]
+    combine = {"build": "combine", "kernel": "fa_combine", "grid": [queries, 1, 1], "block": [COMBINE_THREADS, 1, 1],
                "dynamic_shared": 0, "phase": "run", "args": arguments}  # fmt: skip
     floats = {"parts": splits * queries * lay.dv, "stats": splits * queries * 2}
     scratch = {name: {"bytes": 4 * count, "align": 256, "init": "none"} for name, count in floats.items()}

@@ -83,4 +83,6 @@ def test_every_source_is_refused_with_its_line(attacked: Ended) -> None:
 def test_every_plan_is_refused_by_name(attacked: Ended) -> None:
     says = {kernel: attacked.cases[kernel]["reason"] for kernel in PLANS}
     assert "plan.py: builds.s.options" in says["option"] and "is no regular file of the checkout" in says["source"]
-    assert "FileNotFoundError" in says["opened"] and "ValueError" in says["surroundings"]
+    assert "FileNotFoundError" in says["opened"]
+    # another user may not even read what the sandbox's first process was started with
+    assert "ValueError" in says["surroundings"] or "PermissionError" in says["surroundings"]

@@ -125,8 +125,8 @@ MUTANTS = (
     ),
     fa_tile(
         "combine_unweighted", "split-KV combine", "Splits are added without the weight of their maximum.",
-        file="fa_tile.cu", old="value = kg_fma(parts[from * KG_DV + at], kg_exp2(stats[2 * from] - largest), value);",
-        new="value = kg_fma(parts[from * KG_DV + at], 1.0f, value);", cases=SINGLE, says=Says.ERROR,
+        file="combine.cu", old="value = kg_fma(parts[from * dv + at], kg_exp2(stats[2 * from] - largest), value);",
+        new="value = kg_fma(parts[from * dv + at], 1.0f, value);", cases=SINGLE, says=Says.ERROR,
     ),
     fa_tile(
         "combine_first_split", "split-KV combine", "Splits write their statistics where the first does.",

@@ -56,7 +56,7 @@ class Processes:
     def tail(self, name: str) -> str:
         return self.log(name).read_text(encoding="utf-8", errors="replace")[-TAIL:].strip()
 
-    def wait_for(self, name: str, ready: Callable[[], bool], seconds: float = 30.0) -> None:
+    def wait_for(self, name: str, ready: Callable[[], bool], seconds: float = 60.0) -> None:
         """Until a started process answers; DemoError if it ends or takes too long."""
         end = time.monotonic() + seconds
         while not ready():

@@ -1,4 +1,4 @@
-"""A table of two million numbers."""
+"""A table of a million long numbers."""
 
 
 def tunables(case, device):
@@ -13,4 +13,4 @@ def launches(case, device, tunables, resources):
     n = case["shape"]["n"]
     args = [{"buffer": "x"}, {"buffer": "y"}, {"i32": n}]
     launch = {"build": "s", "kernel": "p_huge", "grid": [-(-n // 64), 1, 1], "block": [64, 1, 1], "args": args}
-    return {"launches": [launch], "tables": {"t": {"dtype": "i32", "values": [123_456_789] * 2_000_000}}}
+    return {"launches": [launch], "tables": {"t": {"dtype": "i64", "values": [1_234_567_890_123_456_789] * 1_000_000}}}
