@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import random
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -61,7 +62,8 @@ class Preparer:
                 continue
             row.sides[side].draft = draft
             if side is Side.HEAD and draft.absent:
-                row.not_measured = f"{kernel} has no tunable {', '.join(draft.absent)}"
+                asked = {name: value for name, value in row.wanted.tunables.items() if name in draft.absent}
+                row.not_measured = "; ".join(_unknown(kernel, *one, draft.legal) for one in asked.items())
 
     def _plan(self, side: Side, kernel: str, rows: Sequence[Row]) -> None:
         known = [(row, row.sides[side].draft, row.sides[side].code) for row in rows if not row.not_measured]
@@ -110,3 +112,12 @@ class Preparer:
 
     def _tree(self, side: Side) -> Path:
         return self.trees.head if side is Side.HEAD else self.trees.base
+
+
+def _unknown(kernel: str, name: str, value: str, legal: Mapping[str, Sequence[object]]) -> str:
+    """What is wrong with a tunable that a command sets, and what there is instead."""
+    if name in legal:
+        return f"{kernel} has no {name} of {value}: set one of {', '.join(map(str, legal[name]))}"
+    nearest = difflib.get_close_matches(name, legal, 1)
+    there = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(legal)}" if legal else "it has none"
+    return f"{kernel} has no tunable {name}: {there}"

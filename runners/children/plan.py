@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kernels.catalog import CatalogError, load_folder
+from kernels.catalog import load_folder
 from runners.children.channel import Channel, fault, not_json
 
 
@@ -38,15 +38,11 @@ def _builds(module: ModuleType, wanted: dict[str, Any], device: dict[str, Any]) 
 
 
 def _choose(legal: dict[str, list[Any]], asked: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """Defaults, overlaid by what was asked; a tunable this side doesn't know stays at its default: named in `absent`."""
+    """Defaults, overlaid by what was asked; what this side has no such tunable or value for stays so, and is named in `absent`."""
     chosen = {name: values[0] for name, values in legal.items()}
-    for name, text in asked.items():
-        if name in legal:
-            match = [value for value in legal[name] if str(value) == text]
-            if not match:
-                raise CatalogError(f"{text} is no legal value of {name}: {', '.join(map(str, legal[name]))}")
-            chosen[name] = match[0]
-    return chosen, [name for name in asked if name not in legal]
+    found = {name: [value for value in legal.get(name, []) if str(value) == text] for name, text in asked.items()}
+    chosen |= {name: values[0] for name, values in found.items() if values}
+    return chosen, [name for name, values in found.items() if not values]
 
 
 def _launches(module: ModuleType, wanted: dict[str, Any], device: dict[str, Any]) -> dict[str, Any]:

@@ -62,6 +62,15 @@ def test_changed_code_is_checked_and_timed(tmp_path: Path) -> None:
     assert all(len(one.sessions) in (2, 4) and len(one.sessions[0].quads) >= 10 for one in outcome.controls)
 
 
+def test_what_a_command_sets_wrongly_is_not_the_heads_fault(base: Path, tmp_path: Path) -> None:
+    sweep = {"block": ("32", "48"), "blokc": ("64",)}
+    _, facts = do(base, lay(tmp_path / "head", scale_cu=f"{SOURCE}int later;\n"), selection=Selection(modes=(Mode.ACCURACY,), sweep=sweep))
+    said = {(value, one.not_measured) for one in facts.of_cases for value in one.tunables.values() if not one.failures}
+    wrong = "scale has no tunable blokc: did you mean block?"
+    assert {text for _, text in said} == {wrong, f"scale has no block of 48: set one of 64, 32; {wrong}"}
+    assert not heads_failures(facts)
+
+
 def test_wrong_results_fail_by_accuracy_and_are_not_timed(base: Path, tmp_path: Path) -> None:
     _, facts = do(base, lay(tmp_path / "head", scale_cu=SOURCE.replace("KG_FACTOR *", "2.001f *")))
     assert all(one.accuracy.head and not one.accuracy.head.ok and not one.sessions for one in facts.of_cases)
