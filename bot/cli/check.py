@@ -6,6 +6,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from runners.protocol import Job, Mode, Outcome
 from runners.scratch import readable
 from runners.trees import kernels_of
 
+KEYS = ("models", "kernels", "set", "head-flags", "budget")
 UNNAMED = "0" * 40
 HEADERS = ("Case", "Tunables", "Verdict", "rel. L2", "Limit", "Reason")
 LEFT_OUT = frozenset({"__pycache__", "node_modules", "build"})
@@ -63,8 +65,9 @@ def check(words: tuple[str, ...], repo: Path, device: str, races: bool, json_fil
 
 
 def _job(words: tuple[str, ...], config: RepoConfig, device: str) -> Job:
-    command = local.command_of([*words, f"mode={Mode.ACCURACY.value}"])
-    plan = local.plan_for(command, config, device)
+    command = local.command_of(words, KEYS)
+    accurate = replace(command, options={**command.options, "mode": (Mode.ACCURACY.value,)})
+    plan = local.plan_for(accurate, config, device)
     job = local.job_for(local.Sides(UNNAMED, UNNAMED, UNNAMED, UNNAMED), plan, config, device)
     return TypeAdapter(Job).validate_python({**vars(job), "static": False})
 

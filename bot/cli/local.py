@@ -9,7 +9,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -97,14 +97,17 @@ class Sides:
     tip: str
 
 
-def command_of(words: Sequence[str]) -> Command:
-    """The /run-test that key=value words stand for; an empty selection means all models."""
+def command_of(words: Sequence[str], keys: Collection[str]) -> Command:
+    """The /run-test that key=value words stand for, of which only `keys` mean something here; an empty selection means all models."""
     parsed = run_test(" ".join(words), {*MODELS, "edge"})
     if parsed.errors:
         first = parsed.errors[0]
         hint = f" (did you mean {first.suggestion}?)" if first.suggestion else ""
         raise CannotRun(f"{first.text!r}: {first.message}{hint}")
-    return parsed.commands[0]
+    (command,) = parsed.commands
+    for key in sorted(set(command.options) - set(keys)):
+        raise CannotRun(f"{key}= is for pull requests, this command takes {', '.join(keys)}")
+    return command
 
 
 def sides_of(repository: Path, base: str, head: str, command: Command) -> Sides:
@@ -175,8 +178,7 @@ def job_for(sides: Sides, plan: RunPlan, config: RepoConfig, device: str) -> Job
 
 def plan_for(command: Command, config: RepoConfig, device: str) -> RunPlan:
     """What the command asks of the one device; which pools the repository requires does not matter here."""
-    options = {key: values for key, values in command.options.items() if key != "nodes"}
-    alone = Command(command.name, {**options, "nodes": (pool_of(device),)})
+    alone = Command(command.name, {**command.options, "nodes": (pool_of(device),)})
     return plan_run(alone, config, {pool_of(device)}, MODELS)
 
 

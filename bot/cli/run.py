@@ -15,6 +15,7 @@ from bot.core.enums import RunVerdict
 from bot.core.errors import PersonError
 from runners import checkout
 
+KEYS = ("models", "kernels", "mode", "base", "budget", "set", "head-flags", "base-flags")
 EXITS = {RunVerdict.PASS: 0, RunVerdict.REGRESSED: 1, RunVerdict.BROKEN: 1}
 
 
@@ -57,7 +58,7 @@ def run(
 def _run(words: tuple[str, ...], repo: Path, base: str, head: str, device: str, quiet: bool) -> report.Run:
     collector = local.Collector(quiet)
     try:
-        command = local.command_of(words)
+        command = local.command_of(words, KEYS)
         repository = checkout.git_directory(repo.resolve())
         config = local.config_of(repository, base)
         plan = local.plan_for(command, config, device)

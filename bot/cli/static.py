@@ -54,8 +54,12 @@ def static(repo: Path, rev: str | None, base: str | None, targets: str, json_fil
         deliver(json_file, text.encode())
     if html_file:
         deliver(html_file, static_page.page(entries, listing_of).encode())
-    table = tabulate([static_page.cells(report) for report in reports], static_page.HEADERS, disable_numparse=True)
-    click.echo(table, err=DASH in (json_file, html_file))
+    shown = [report for report in reports if not base or report.change or report.verdict is not StaticVerdict.OK]
+    if shown:
+        table = tabulate([static_page.cells(report) for report in shown], static_page.HEADERS, disable_numparse=True)
+        click.echo(table, err=DASH in (json_file, html_file))
+    if base:
+        click.echo(f"{len(shown)} of {len(reports)} rows changed or are no good", err=DASH in (json_file, html_file))
     for report in reports:
         if report.log and report.change:
             click.echo(f"\n{report.target} {report.kernel} {report.row}\n{report.log}", err=True)

@@ -16,6 +16,7 @@ from bot.cli import check as checking
 from bot.cli.check import check
 from bot.cli.demo.command import demo
 from bot.cli.judge import judge
+from bot.cli.main import main
 from bot.cli.run import run
 from bot.cli.static import static
 
@@ -96,3 +97,11 @@ def test_a_terminal_that_cannot_show_a_letter_still_gets_its_answer() -> None:
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run(command, input="/waive a reason=✓".encode(), capture_output=True, check=False, env=env)
     assert (done.returncode, done.stdout) == (0, b"line 1: /waive a reason=?\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["check", "base=main"], ["check", "mode=accuracy"], ["run", "nodes=mi50", "--base", "HEAD", "--head", "HEAD"]]
+)
+def test_a_key_that_only_pull_requests_have_is_refused(words: list[str]) -> None:
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2 and f"{words[1].split('=')[0]}= is for pull requests, this command takes models, kernels" in done.output
