@@ -27,8 +27,9 @@ class Prior:
     least: float
 
 
-# Fitted as Smyth (2004) fits his prior, to sessions of 10 to 25 quads of six kernels on an H200, slowed by 0 to 10 %:
-# 3.4 to 4.7 degrees of freedom; 0.25 of a quad's scatter leaves the expected variance 20 to 50 % too large, not too small.
+# Fitted as Smyth (2004) fits his prior, to sessions of 10 to 25 quads of six kernels on an H200, slowed by 0 to 10 %, by
+# `kernelgate bench prior`: 3.8 to 4.7 degrees of freedom; 0.25 of a quad's scatter makes the expected variance 20 % (10 quads)
+# to 85 % (20) too large, never too small.
 PUBLISHED = Prior(df=4.0, share=0.25, least=2.5e-4)
 
 

@@ -36,13 +36,18 @@ def ratios_of(pairs: Pairs) -> Pairs:
     return log_ratios(quads, np.zeros(len(quads), dtype=np.int64))
 
 
-def traces() -> dict[str, Source]:
-    """A source for each workload of the traces, from all its runs."""
+def runs_of() -> dict[str, list[Pairs]]:
+    """[session][pair][base, head] of each run of each workload of the traces, re-centred."""
     with np.load(TRACES) as kept:
         centred: dict[str, list[Pairs]] = {}
         for name in sorted(kept.files):
             centred.setdefault(name.partition("/")[0], []).append(_centred(kept[name].astype(float)))
-    return {workload: _replayed(runs) for workload, runs in centred.items()}
+    return centred
+
+
+def traces() -> dict[str, Source]:
+    """A source for each workload of the traces, from all its runs."""
+    return {workload: _replayed(runs) for workload, runs in runs_of().items()}
 
 
 def _centred(run: Pairs) -> Pairs:
