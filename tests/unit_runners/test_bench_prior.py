@@ -12,7 +12,7 @@ from runners.estimating import PUBLISHED
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
 
-from prior import LENGTHS, MOST_DF, comparisons, fitted, found_over_expected  # noqa: E402
+from prior import LENGTHS, MOST_DF, comparisons, fitted, found_over_expected
 
 
 @pytest.mark.parametrize(("df", "scale"), [(3.0, 1.0), (4.0, 0.5), (20.0, 2.0)])
