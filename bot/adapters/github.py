@@ -139,7 +139,7 @@ class GitHubApi:
 
         def ask(repo: Repository) -> None:
             known = repo.get_check_run(int(check))
-            there = repo.get_check_run(int(check)).output.annotations_count if body.annotations else 0
+            there = known.output.annotations_count if body.annotations else 0
             for some in _portions(body.annotations[there:]):
                 known.edit(**_check(body, some))
 

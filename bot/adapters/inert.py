@@ -22,6 +22,12 @@ def visible(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
 
 
+def plain(text: str, limit: int) -> str:
+    """`text` for a place that renders no Markdown, without secrets and at most `limit` characters; never empty."""
+    text = visible(redact(text)).strip() or "no message"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 def code(value: object, limit: int = CELL) -> str:
     """A code span that holds `value` on one line, safe in a paragraph and in a table cell."""
     text = " ".join(visible(redact(str(value))).split()) or " "

@@ -14,10 +14,14 @@ from tabulate import tabulate
 
 from bot.adapters import inert, tables
 from bot.core.card import Card, Reply
+from bot.core.enums import RunVerdict
+from bot.core.places import Place, places
 from bot.core.report import Run
+from bot.flow.ports import Annotation
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 LIMIT = 60_000
+MESSAGE, MOST_ANNOTATIONS = 4000, 200
 SHEDS = ("nothing", "identical", "static", "logs", "accuracy", "all tables")
 
 
@@ -45,6 +49,18 @@ def check_output(run: Run | None, card: Card | None = None) -> tuple[str, str]:
     """Title and summary of the check, of an ended run or of one under way."""
     title, _, summary = _render("comment/check.md.j2", run=run, card=card, facts=run and tables.facts(run)).partition("\n")
     return title.strip(), summary.strip()[:65_000]
+
+
+def annotations(run: Run) -> tuple[Annotation, ...]:
+    """The findings at their lines: plain text, each within GitHub's limits for a title and a message."""
+    level = "warning" if run.verdict is RunVerdict.PASS else "failure"  # waived ones don't block
+    return tuple(
+        Annotation(one.path, one.line, level, title(one), inert.plain(one.message, MESSAGE)) for one in places(run)[:MOST_ANNOTATIONS]
+    )
+
+
+def title(place: Place) -> str:
+    return _render("comment/annotation.j2", place=place).strip()
 
 
 def buttons(*, is_running: bool) -> tuple[tuple[str, str, str], ...]:

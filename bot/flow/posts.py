@@ -96,14 +96,14 @@ def _check(world: World, post: Post) -> str:
     status, conclusion = showing.check_state(view)
     title, summary = showing.check_text(world, post.repository, post.number, view)
     link, buttons = showing.check_url(world, view), world.words.buttons(is_running=status != "completed")
-    body = CheckBody(CHECK, view.sha, post.id, status, conclusion, title, summary, link)
+    body = CheckBody(CHECK, view.sha, post.id, status, conclusion, title, summary, link, showing.check_annotations(world, view))
     if view.runs and post.number:  # a merge group has none: it is queued again
         body = replace(body, actions=buttons)
     known = post.remote_id or (world.github.find_check(post.repository, view.sha, CHECK, post.id) if post.tried else None)
-    if not known:
-        return world.github.create_check(post.repository, body)
-    world.github.edit_check(post.repository, known, body)
-    return known
+    made = known or world.github.create_check(post.repository, body)
+    if known or body.annotations:  # which come by an edit only
+        world.github.edit_check(post.repository, made, body)
+    return made
 
 
 SENDERS: dict[Item, Callable[[World, Post], str]] = {

@@ -14,7 +14,7 @@ from bot.core.quotas import Quota
 from bot.core.records import Ask, CheckNote, CheckView, JobStatus, JobView, Origin, PullState, RunStatus, RunView
 from bot.core.report import Run, load
 from bot.core.verdict import conclusion
-from bot.flow.ports import World
+from bot.flow.ports import Annotation, World
 
 PHASES = {JobStatus.QUEUED: JobPhase.WAITING, JobStatus.CLAIMED: JobPhase.RUNNING, JobStatus.ENDED: JobPhase.ENDED}
 WORST_FIRST = list(RunVerdict)
@@ -131,6 +131,13 @@ def check_state(view: CheckView) -> tuple[str, str]:
     if report is not None:
         return "completed", conclusion(report.verdict)
     return ("in_progress" if runs[0].started else "queued"), ""
+
+
+def check_annotations(world: World, view: CheckView) -> tuple[Annotation, ...]:
+    """What the check says at the lines of head's code, once its run has ended."""
+    runs = [] if view.note in OVERRULING else _deciding(view)
+    report = _report(runs[0]) if runs else None
+    return world.words.annotations(report) if report else ()
 
 
 def check_text(world: World, repository: str, number: int, view: CheckView) -> tuple[str, str]:
