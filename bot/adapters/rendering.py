@@ -15,21 +15,23 @@ from tabulate import tabulate
 from bot.adapters import inert, tables
 from bot.core.card import Card, Reply
 from bot.core.enums import RunVerdict
+from bot.core.owners import Owners
 from bot.core.places import Place, places
 from bot.core.report import Run
 from bot.flow.ports import Annotation
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 LIMIT = 60_000
+NOBODY = Owners()
 MESSAGE, MOST_ANNOTATIONS = 4000, 200
 SHEDS = ("nothing", "identical", "static", "logs", "accuracy", "all tables")
 
 
-def answer(run: Run, *, details_url: str = "", limit: int = LIMIT) -> str:
+def answer(run: Run, *, details_url: str = "", limit: int = LIMIT, owners: Owners = NOBODY) -> str:
     """The comment that ends a command: verdict first; whole sections are shed until it fits `limit` characters."""
     text = ""
     for shed in range(len(SHEDS)):
-        text = _render("comment/answer.md.j2", run=run, facts=tables.facts(run), details_url=details_url, shed=shed)
+        text = _render("comment/answer.md.j2", run=run, facts=tables.facts(run), details_url=details_url, shed=shed, owners=owners)
         if len(text) <= limit:
             return text
     return text[: limit - 200].rsplit("\n\n", 1)[0] + "\n"

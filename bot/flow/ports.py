@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from bot.core.card import Card, Reply
 from bot.core.missed import Attempt
+from bot.core.owners import Owners
 from bot.core.quotas import Limits, Usage
 from bot.core.records import Ask, CheckView, Delivery, Hint, JobFacts, NewAsk, Post, PullState, RunView, Settlement
 from bot.core.report import Run
@@ -116,7 +117,7 @@ class GitHub(Protocol):
 class Words(Protocol):
     """Every sentence comes from here."""
 
-    def answer(self, run: Run, *, details_url: str = "", limit: int = ...) -> str: ...
+    def answer(self, run: Run, *, details_url: str = "", limit: int = ..., owners: Owners = ...) -> str: ...
     def card(self, card: Card) -> str: ...
     def reply(self, kind: Reply, **facts: Any) -> str: ...
     def buttons(self, *, is_running: bool) -> tuple[tuple[str, str, str], ...]: ...

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from bot.core.owners import PLACES, Owners, owners_of
 from bot.core.records import AskState, Item, Post
-from bot.core.report import load
+from bot.core.report import Run, load
 from bot.flow import showing
 from bot.flow.edge import each
 from bot.flow.marks import marker
@@ -76,8 +77,18 @@ def _comment(world: World, post: Post, text: str) -> str:
 def _answer(world: World, post: Post) -> str:
     ask, run = world.store.outbox.ask(post.subject)
     if run is not None and run.report is not None:
-        return _comment(world, post, world.words.answer(load(run.report), details_url=showing.run_url(world, run), limit=_limit(post)))
+        report = load(run.report)
+        owners, url = owners_named(world, post.repository, report), showing.run_url(world, run)
+        return _comment(world, post, world.words.answer(report, details_url=url, limit=_limit(post), owners=owners))
     return _comment(world, post, showing.reply(world, ask))
+
+
+def owners_named(world: World, repository: str, report: Run) -> Owners:
+    """Whom the base's CODEOWNERS names for a changed judge; the file is asked for only then."""
+    if not report.changed_judge:
+        return Owners()
+    texts = (world.github.file(repository, place, report.base) for place in PLACES)
+    return owners_of(next((text for text in texts if text is not None), ""), report.changed_judge)
 
 
 def _reaction(world: World, post: Post) -> str:
