@@ -97,7 +97,7 @@ class Judge:
         for row in wanted:
             said = answer_of(Ran, answers[row.index])
             if failure := trouble(said, side, row.case.nondeterministic):
-                row.fail(failure)
+                row.fail(replace(failure, file=f"{self.suite}/{row.kernel}/plan.py") if said.too_large else failure)
             row.gpu_seconds += said.seconds
 
     def _through(
@@ -245,6 +245,8 @@ def unfinished(said: Ended, side: Side) -> Failure | None:
         return None
     if said.starved:
         return Failure(FailureKind.INFRASTRUCTURE, said.starved[:1000])
+    if said.too_large:
+        return Failure(FailureKind.BUILD_FAILED, f"the plan's scratch does not fit: {said.too_large}"[:1000], side)
     return Failure(FailureKind.CRASHED if said.crashed else FailureKind.TIMED_OUT, said.trouble[:1000], side)
 
 

@@ -72,17 +72,18 @@ class Draft:
 
 @dataclass(frozen=True, config=TOLERANT)
 class Ended:
-    """Why an item has no more to tell than this: its process crashed or hung, it was not tried after others had hung, or
-    the machine had no memory for it (`starved`)."""
+    """Why an item has no more to tell than this: its process crashed or hung, it was not tried after others had hung, the machine
+    had no memory for it (`starved`), or its plan's scratch is more than the device has (`too_large`)."""
 
     crashed: str = ""
     hung: str = ""
     skipped: str = ""
     starved: str = ""
+    too_large: str = ""
 
     @property
     def trouble(self) -> str:
-        return self.starved or self.crashed or self.hung or (self.skipped and f"not tried: {self.skipped}")
+        return self.starved or self.too_large or self.crashed or self.hung or (self.skipped and f"not tried: {self.skipped}")
 
 
 @dataclass(frozen=True, config=TOLERANT)

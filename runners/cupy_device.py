@@ -20,9 +20,10 @@ import numpy as np
 from kernels.spec import Device
 from runners import watch_amd, watch_nvidia
 from runners.cupy_cards import described
-from runners.device import Batch, BoundLaunch, LaunchError, Step, Times, Zeroing
+from runners.device import Batch, BoundLaunch, LaunchError, OutOfMemory, Step, Times, Zeroing
 from runners.telemetry import Watcher
 
+NO_MEMORY = 2  # in both runtimes and both drivers
 WITHOUT_OPT_IN = 48 << 10  # bytes of dynamic shared memory that CUDA grants unasked
 DRIVER_VERSION = Path("/proc/driver/nvidia/version")
 SCALARS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -52,6 +53,8 @@ class CupyDevice:
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self.driver = self._driver()
         self.device: Device = described(properties, self.is_hip)
+        self.memory_bytes = int(properties["totalGlobalMem"])
+        self._allocated: list[int] = []
         self.backend = f"CuPy {cupy.__version__} on {'HIP' if self.is_hip else 'CUDA'}"
 
     def load(self, code_object: Path) -> Any:
@@ -60,11 +63,15 @@ class CupyDevice:
             return self.cupy.RawModule(path=str(code_object))
 
     def allocate(self, size: int) -> int:
-        """Fresh device memory, 256-byte aligned as every allocation of both runtimes is; it lives as long as the process."""
-        try:
-            return int(self.runtime.malloc(max(size, 1)))
-        except self.runtime.CUDARuntimeError as error:
-            raise MemoryError(f"no {size} bytes of device memory: {error}") from error
+        """Fresh device memory, 256-byte aligned as every allocation of both runtimes is."""
+        with self._errors(f"{size} bytes"):
+            self._allocated.append(int(self.runtime.malloc(max(size, 1))))
+        return self._allocated[-1]
+
+    def release(self) -> None:
+        with self._errors("giving memory back"):
+            while self._allocated:
+                self.runtime.free(self._allocated.pop())
 
     def upload(self, address: int, data: bytes) -> None:
         if not data:
@@ -159,6 +166,9 @@ class CupyDevice:
         try:
             yield
         except (self.runtime.CUDARuntimeError, self.cupy.cuda.driver.CUDADriverError) as error:
+            if error.status == NO_MEMORY:
+                free = int(self.runtime.memGetInfo()[0])
+                raise OutOfMemory(f"the device has no memory for {what}: {free} of its {self.memory_bytes} bytes are free") from error
             raise LaunchError(f"{what}: {error}") from error
 
 

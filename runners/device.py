@@ -28,9 +28,15 @@ class LaunchTimeout(LaunchError):
 
 
 class OutOfMemory(LaunchError):
-    """The machine had no memory for a launch, which is no kernel's fault."""
+    """The machine or the device had no memory for a case or a launch, which is no kernel's fault."""
 
     told_as = "starved"
+
+
+class ScratchTooLarge(LaunchError):
+    """A plan wants more scratch than the device has memory beside the case's buffers."""
+
+    told_as = "too_large"
 
 
 @dataclass(frozen=True)
@@ -75,13 +81,18 @@ class Backend(Protocol):
     device: Device
     backend: str
     driver: str
+    memory_bytes: int  # all it has
 
     def load(self, code_object: Path) -> object:
         """A module from a code object on disk."""
         ...
 
     def allocate(self, size: int) -> int:
-        """Address of `size` fresh bytes, 256-byte aligned."""
+        """Address of `size` fresh bytes, 256-byte aligned; raises OutOfMemory."""
+        ...
+
+    def release(self) -> None:
+        """Give back all that was allocated."""
         ...
 
     def upload(self, address: int, data: bytes) -> None: ...

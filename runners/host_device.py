@@ -6,6 +6,7 @@ import ctypes
 import mmap
 import os
 import platform
+import resource
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ class HostDevice:
     def __init__(self, device: Device = HOST, seed: int | None = None) -> None:
         self.device = device
         self.driver = f"{platform.system()} {platform.release()}"
+        self.memory_bytes = _memory_bytes()
         self._seed = int.from_bytes(os.urandom(6), "little") if seed is None else seed
         self._memory: list[mmap.mmap] = []
         self._libraries: dict[Path, Library] = {}
@@ -73,9 +75,15 @@ class HostDevice:
 
     def allocate(self, size: int) -> int:
         """Fresh pages; a page is more than 256-byte aligned."""
-        memory = mmap.mmap(-1, max(size, 1))
+        try:
+            memory = mmap.mmap(-1, max(size, 1))
+        except OSError as error:
+            raise OutOfMemory(f"the machine has no memory for {size} bytes: {self.memory_bytes} are the most") from error
         self._memory.append(memory)
         return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+    def release(self) -> None:
+        self._memory.clear()
 
     def upload(self, address: int, data: bytes) -> None:
         ctypes.memmove(address, data, len(data))
@@ -117,6 +125,13 @@ class HostDevice:
         if problem := refusal(launch, library, self.device):
             raise LaunchError(f"{launch.kernel}: {problem}")
         return library, Call(launch.kernel, launch.grid, launch.block, launch.args, launch.dynamic_shared, self.device.wave, seed)
+
+
+def _memory_bytes() -> int:
+    """The machine's, or the part of it that this process may have."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return whole if allowed == resource.RLIM_INFINITY else min(allowed, whole)
 
 
 def refusal(launch: BoundLaunch, library: Library, device: Device) -> str:

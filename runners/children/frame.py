@@ -10,7 +10,7 @@ import numpy as np
 
 from kernels import storage
 from kernels.spec import Arg, Buffer, Dtype, Plan, Role, Table
-from runners.device import Backend, BoundLaunch, Step, Zeroing
+from runners.device import Backend, BoundLaunch, ScratchTooLarge, Step, Zeroing
 
 ALIGN = 256
 SCRATCH_GUARD = 4096
@@ -35,6 +35,14 @@ class Arena:
         if self.used > self.size:
             raise MemoryError(f"{self.used} bytes wanted of an arena of {self.size}")
         return self.start + at
+
+
+def arenas(backend: Backend, buffers: int, scratch: int) -> tuple[Arena, Arena]:
+    """One for a case's buffers, one for a plan's scratch; raises OutOfMemory, or ScratchTooLarge where the plan asks for too much."""
+    first = Arena(backend, buffers)
+    if buffers + scratch > backend.memory_bytes:
+        raise ScratchTooLarge(f"{scratch} bytes are wanted beside {buffers} of buffers, and the device has {backend.memory_bytes}")
+    return first, Arena(backend, scratch)
 
 
 @dataclass

@@ -10,9 +10,9 @@ from typing import Any
 from kernels import storage
 from kernels.spec import Buffer, Plan, read
 from runners.children.channel import Channel
-from runners.children.frame import Arena, Bound, Frame, frame_bytes, scratch_bytes
-from runners.children.patience import at_most
-from runners.device import BoundLaunch, LaunchError
+from runners.children.frame import Bound, Frame, arenas, frame_bytes, scratch_bytes
+from runners.children.patience import answer_each
+from runners.device import BoundLaunch
 from runners.emulator import counts, races
 from runners.host_device import HostDevice
 from runners.protocol import Count, Race
@@ -21,25 +21,22 @@ from runners.protocol import Count, Race
 def main() -> None:
     channel = Channel()
     device = HostDevice()
-    for item in channel.request["items"]:
-        channel.say(start=item["index"])
-        with at_most(channel.request["patience"]):
-            try:
-                found, counted = check_case(device, item)
-            except LaunchError as error:
-                channel.say(index=item["index"], **{error.told_as: str(error)})
-                return
-        told = None if counted is None else [asdict(count) for count in counted]
-        channel.say(index=item["index"], races=[asdict(race) for race in found], counts=told)
+    answer_each(channel, lambda item: told(*check_case(device, item)))
+
+
+def told(races: tuple[Race, ...], counted: tuple[Count, ...] | None) -> dict[str, Any]:
+    """What was found and counted as an answer."""
+    return {"races": [asdict(race) for race in races], "counts": None if counted is None else [asdict(count) for count in counted]}
 
 
 def check_case(device: HostDevice, item: Mapping[str, Any]) -> tuple[tuple[Race, ...], tuple[Count, ...] | None]:
     """All launches of one case, in order, with each of the asked wave sizes until something is found; the first is counted."""
     buffers, plan = read(tuple[Buffer, ...], item["buffers"], "buffers"), read(Plan, item["plan"], "plan")
     modules = {name: device.load(Path(path)) for name, path in item["modules"].items()}
-    frame = Frame(Arena(device, frame_bytes(buffers, [plan])), buffers)
+    arena, scratch = arenas(device, frame_bytes(buffers, [plan]), scratch_bytes(plan))
+    frame = Frame(arena, buffers)
     frame.place(storage.draw_all(buffers, item["seed"]))
-    bound = Bound(frame, Arena(device, scratch_bytes(plan)), plan, modules)
+    bound = Bound(frame, scratch, plan, modules)
     runs = []
     for wave in item["waves"]:
         device.device = replace(device.device, wave=wave)
@@ -48,6 +45,7 @@ def check_case(device: HostDevice, item: Mapping[str, Any]) -> tuple[tuple[Race,
         runs.append(_run(device, [*bound.launches("prepare"), *bound.launches("run")]))
         if runs[-1][0]:
             break
+    device.release()
     return runs[-1][0], runs[0][1]
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from kernels import storage
 from kernels.spec import Buffer, Plan, Role, read
 from runners.children.channel import Channel
-from runners.children.frame import ALIGN, Arena, Bound, Frame, frame_bytes, scratch_bytes
-from runners.children.patience import at_most
-from runners.device import Backend, LaunchError, open_device
+from runners.children.frame import ALIGN, Bound, Frame, arenas, frame_bytes, scratch_bytes
+from runners.children.patience import answer_each
+from runners.device import Backend, open_device
 
 Contents = dict[str, storage.Bytes]
 SHIFT = 37  # the second run's addresses differ from the first's by this many times 256 bytes
@@ -21,15 +21,7 @@ SHIFT = 37  # the second run's addresses differ from the first's by this many ti
 def main() -> None:
     channel = Channel()
     backend = open_device(channel.request["device"])
-    for item in channel.request["items"]:
-        channel.say(start=item["index"])
-        with at_most(channel.request["patience"]):
-            try:
-                answer = run_case(backend, item, Path("/out"))
-            except LaunchError as error:  # the device may be in any state now: a fresh process takes the rest
-                channel.say(index=item["index"], **{error.told_as: str(error)})
-                return
-        channel.say(index=item["index"], **answer)
+    answer_each(channel, lambda item: run_case(backend, item, Path("/out")))
 
 
 def run_case(backend: Backend, item: Mapping[str, Any], out: Path) -> dict[str, Any]:
@@ -37,10 +29,12 @@ def run_case(backend: Backend, item: Mapping[str, Any], out: Path) -> dict[str, 
     buffers = read(tuple[Buffer, ...], item["buffers"], "buffers")
     plan = read(Plan, item["plan"], "plan")
     modules = {name: backend.load(Path(path)) for name, path in item["modules"].items()}
-    case = _Case(backend, buffers, plan, modules, storage.draw_all(buffers, item["seed"]))
+    case = _Case(backend, buffers, plan, modules)
+    contents = storage.draw_all(buffers, item["seed"])
     began = time.monotonic()
-    first, offences = case.once(0)
-    second, again = case.once(SHIFT)
+    first, offences = case.once(contents, 0)
+    second, again = case.once(contents, SHIFT)
+    backend.release()
     folder = out / str(item["index"])
     folder.mkdir()
     for name, data in first.items():
@@ -52,17 +46,17 @@ def run_case(backend: Backend, item: Mapping[str, Any], out: Path) -> dict[str, 
 class _Case:
     """A case's arenas, large enough to be laid out at either shift."""
 
-    def __init__(self, backend: Backend, buffers: tuple[Buffer, ...], plan: Plan, modules: dict[str, object], contents: Contents) -> None:
-        self.buffers, self.plan, self.modules, self.contents = buffers, plan, modules, contents
-        self.arena = Arena(backend, frame_bytes(buffers, [plan]) + SHIFT * ALIGN)
-        self.scratch = Arena(backend, scratch_bytes(plan) + SHIFT * ALIGN)
+    def __init__(self, backend: Backend, buffers: tuple[Buffer, ...], plan: Plan, modules: dict[str, object]) -> None:
+        self.buffers, self.plan, self.modules = buffers, plan, modules
+        sizes = frame_bytes(buffers, [plan]), scratch_bytes(plan)
+        self.arena, self.scratch = arenas(backend, *(size + SHIFT * ALIGN for size in sizes))
 
-    def once(self, shift: int) -> tuple[Contents, list[str]]:
+    def once(self, contents: Contents, shift: int) -> tuple[Contents, list[str]]:
         """Outputs of one run, and what it wrote where it may not."""
         self.arena.reset(shift)
         self.scratch.reset(shift)
         frame = Frame(self.arena, self.buffers)
-        frame.place(self.contents)
+        frame.place(contents)
         bound = Bound(frame, self.scratch, self.plan, self.modules)
         bound.fill()
         self.arena.backend.run([*bound.launches("prepare"), *bound.launches("run")])

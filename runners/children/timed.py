@@ -11,8 +11,8 @@ from kernels import storage
 from kernels.spec import Buffer, Device, Plan, Role, read
 from runners.children.channel import Channel
 from runners.children.frame import Arena, Bound, Frame, frame_bytes, scratch_bytes
-from runners.children.patience import at_most
-from runners.device import Backend, Batch, LaunchError, Zeroing, open_device
+from runners.children.patience import answer_each
+from runners.device import Backend, Batch, Zeroing, open_device
 from runners.protocol import Session, Side, Stage
 from runners.sampling import Rules, quads_wanted
 from runners.telemetry import disagree
@@ -28,15 +28,7 @@ ORDERS = ((Side.BASE, Side.HEAD, Side.HEAD, Side.BASE), (Side.HEAD, Side.BASE, S
 def main() -> None:
     channel = Channel()
     backend = open_device(channel.request["device"])
-    for item in channel.request["items"]:
-        channel.say(start=item["index"])
-        with at_most(channel.request["patience"]):
-            try:
-                answer = time_case(backend, item, Path("/out"))
-            except LaunchError as error:  # the device may be in any state now: a fresh process takes the rest
-                channel.say(index=item["index"], **{error.told_as: str(error)})
-                return
-        channel.say(index=item["index"], **answer)
+    answer_each(channel, lambda item: time_case(backend, item, Path("/out")))
 
 
 def time_case(backend: Backend, item: Mapping[str, Any], out: Path) -> dict[str, Any]:
@@ -47,6 +39,7 @@ def time_case(backend: Backend, item: Mapping[str, Any], out: Path) -> dict[str,
     answer = pair.session(read(Rules, item["rules"], "rules"), Stage(item["stage"]))
     if item["verify"]:
         answer["checks"] = [pair.check(side, item["check_seed"], out / f"{item['index']}-{side.value}") for side in SIDES]
+    backend.release()
     return answer | {"gpu_seconds": pair.spent / 1e6}
 
 

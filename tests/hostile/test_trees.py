@@ -46,7 +46,7 @@ ENDED = {
     "p_slow": (REFUSED, "p_slow/plan.py: took longer than"),
     "p_stays": DENIED,
     "p_steals": (REFUSED, "ValueError"),
-    "p_vast": (CRASHED, "Cannot allocate memory"),
+    "p_vast": (REFUSED, "the plan's scratch does not fit: 1125899906"),
     "prints": (CRASHED, TOO_MUCH),
     "reads": DENIED,
     "sleeps": ("timed_out", "took longer than"),

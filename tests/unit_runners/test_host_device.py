@@ -85,6 +85,16 @@ def address_space(more: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
+def test_what_is_given_back_can_be_had_again() -> None:
+    device = HostDevice()
+    with address_space(64 << 20):
+        for _ in range(4):
+            device.allocate(40 << 20)
+            device.release()
+        with pytest.raises(OutOfMemory, match="the machine has no memory for 83886080 bytes"):
+            device.allocate(80 << 20)
+
+
 @pytest.mark.parametrize("instrument", [False, True])
 def test_a_machine_without_memory_is_told_apart_from_a_crash(tmp_path: Path, instrument: bool) -> None:
     device, request = HostDevice(seed=1), CompileRequest(DATA, "emulator", Build("basics.cu", 64), "host", tmp_path, instrument)
