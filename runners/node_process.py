@@ -26,6 +26,7 @@ from runners import machine
 from runners.node import Node
 from runners.node_client import Myself, NodeClient, Refused, insist
 from runners.node_settings import NodeSettings
+from runners.parent import ends_with_me
 from runners.quarantine import Quarantine
 
 TASK = "kernelgate.execute"
@@ -144,7 +145,8 @@ class Fleet:
     def _keep(self, device: str) -> None:
         rest = Quarantine()
         while not self.stop.is_set():
-            process = subprocess.Popen([sys.executable, "-m", "runners.node_process"], env=self._environment(device))
+            words = [sys.executable, "-m", "runners.node_process"]
+            process = subprocess.Popen(words, env=self._environment(device), preexec_fn=ends_with_me())
             while process.poll() is None and not self.stop.wait(0.2):
                 continue
             if process.poll() is None:

@@ -13,6 +13,7 @@ import click
 
 from bot.cli.service import read_settings, ready_store
 from bot.settings import Settings
+from runners.parent import ends_with_me
 
 PATIENCE = 15.0
 LONGEST_PAUSE = 30.0
@@ -37,7 +38,7 @@ class Child:
             click.echo(f"{self.name} ended with {self.process.returncode}; again in {self.pause:.1f} s", err=True)
             self.process, self.start_at = None, now + self.pause
         if self.process is None and now >= self.start_at:
-            self.process, self.started = subprocess.Popen(self.argv), now
+            self.process, self.started = subprocess.Popen(self.argv, preexec_fn=ends_with_me()), now
 
     def stop(self) -> None:
         if self.process is None or self.process.poll() is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -184,3 +185,21 @@ def test_the_service_ends_on_sigterm_and_leaves_no_process(town: Town) -> None:
     assert serve.wait(30) == 0
     _, alive = psutil.wait_procs(family, timeout=10)
     assert alive == []
+
+
+@pytest.mark.timeout(240)
+def test_a_service_killed_outright_leaves_no_process_and_starts_again_at_once(town: Town) -> None:
+    serve = town.processes.running.pop("serve")
+    family = psutil.Process(serve.pid).children(recursive=True)
+    assert len(family) >= 3
+    serve.kill()
+    serve.wait()
+    _, alive = psutil.wait_procs(family, timeout=30)
+    assert alive == []
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of an ended connection the kernel keeps a trace
+        probe.bind(("127.0.0.1", int(town.place.web.rpartition(":")[2])))
+    stack.start_service(town.place, town.processes)
+    assert "again in" not in town.processes.log("serve").read_text()  # nothing of the new one found its place taken
+    town.mira.say(1, "/help")
+    assert "/ok-to-test" in town.answered(1)

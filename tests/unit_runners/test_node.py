@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import threading
 import time
 from collections import defaultdict
@@ -209,6 +210,22 @@ def test_a_node_cut_off_for_longer_than_its_lease_drops_the_job_and_works_on(
         assert not sandboxed() and not side.of("result")
         assert [call.kind for call in side.calls if call.kind in ("done", "claim")] == ["claim", "done", "claim"]
         assert side.of("done")[0].said["outcome"]["ending"] == "cancelled"
+
+
+def test_a_runner_of_several_devices_killed_outright_leaves_no_node_behind(tmp_path: Path) -> None:
+    """Its nodes are stand-ins that would stay for a minute."""
+    stub = tmp_path / "python"
+    stub.write_text("#!/bin/sh\nexec sleep 60\n")
+    stub.chmod(0o755)
+    settings = f"NodeSettings(url='https://localhost', broker='', device='host,host', state={str(tmp_path)!r})"
+    said = f"import sys; from runners.node_process import NodeSettings, run; sys.executable = {str(stub)!r}; run({settings})"
+    with subprocess.Popen([sys.executable, "-c", said]) as runner:
+        end = time.monotonic() + 60
+        while len(nodes := psutil.Process(runner.pid).children()) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        runner.kill()
+    assert not psutil.wait_procs(nodes, timeout=30)[1]
 
 
 @pytest.mark.parametrize("minutes", [-10, 10])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -13,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from runners.parent import ends_with_me
+
 PATIENCE = 20.0
-PR_SET_PDEATHSIG = 1
 TAIL = 2000  # characters of a log shown when its process has failed
-LIBC = ctypes.CDLL(None)
 
 
 class DemoError(RuntimeError):
@@ -41,7 +40,7 @@ class Processes:
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
         with self.log(name).open("ab") as log:
             self.running[name] = subprocess.Popen(
-                argv, env=dict(env), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, preexec_fn=_die_with_parent
+                argv, env=dict(env), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, preexec_fn=ends_with_me()
             )
 
     def log(self, name: str) -> Path:
@@ -75,11 +74,6 @@ class Processes:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
-
-
-def _die_with_parent() -> None:
-    """Even a demo that is killed outright leaves nothing running."""
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
