@@ -63,6 +63,7 @@ class Judge:
         ran = [row for row in rows if not row.trouble and any(row.sides[side].runnable for side in Side)]
         found = self.references(ran, {row.index: [seeds[row.index]] for row in ran}, calibrate=True)
         for row in ran:
+            self.room.go_on()  # large outputs are compared out here, where no child tells of a stop
             self._judge(row, seeds[row.index], found[row.index])
 
     def again(self, rows: Sequence[Row], times: int) -> None:
@@ -73,6 +74,7 @@ class Judge:
             rows = [row for row in rows if row.sound]
             found = self.references(rows, {row.index: [seeds[row.index]] for row in rows})
             for row in rows:
+                self.room.go_on()
                 self._judge_again(row, seeds[row.index], found[row.index], out)
         for row in rows:
             if row.sound:

@@ -16,7 +16,7 @@ from runners.sandbox import Ended, Finished, Limits
 
 
 class Stopped(Exception):
-    """The job was cancelled while a child ran."""
+    """The job was cancelled while a child ran, or between two steps."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,11 @@ class Room:
     env: tuple[tuple[str, str], ...] = ()
     extra: tuple[str, ...] = ()
     device: str = "host"
+
+    def go_on(self) -> None:
+        """Between two steps of a long row of them: raises Stopped once the job is cancelled."""
+        if self.stop.is_set():
+            raise Stopped
 
 
 @dataclass(frozen=True)

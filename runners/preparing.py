@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kernels.spec import Device
 from runners.building import Builder, collect
-from runners.child import Room, Stopped
+from runners.child import Room
 from runners.planning import Planner
 from runners.protocol import Failure, Job, Side
 from runners.rows import Row, same_code
@@ -42,8 +42,7 @@ class Preparer:
         orders = [(row, side, self._orders(row, side)) for row in rows for side in Side]
         for row, side, order in orders:
             self._collect(row, side, order)
-        if self.room.stop.is_set():
-            raise Stopped
+            self.room.go_on()
         self._each_kernel(rows, self._plan)
         for row in rows:
             row.identical = not row.held_out and not row.trouble and same_code(row)
@@ -94,6 +93,7 @@ class Preparer:
         return found
 
     def _orders(self, row: Row, side: Side) -> Orders | None:
+        self.room.go_on()
         draft = row.sides[side].draft
         if draft is None or row.not_measured:
             return None

@@ -39,6 +39,7 @@ class RaceCheck:
 
     def order(self, row: Row, side: Side) -> dict[str, Future[CodeObject]]:
         """The instrumented builds of one side of a row."""
+        self.room.go_on()
         draft, folder = row.sides[side].draft, f"{self.suite}/{row.kernel}"
         checkout = self.trees.head if side is Side.HEAD else self.trees.base
         builds = draft.builds if draft else {}

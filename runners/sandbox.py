@@ -67,7 +67,10 @@ def run(
     devices: Sequence[Path] = (),
     stop: threading.Event | None = None,
 ) -> Finished:
-    """Run `argv` to its end or its limits; `read` and `write` map a path inside to the one outside."""
+    """Run `argv` to its end or its limits; `read` and `write` map a path inside to the one outside. After a stop nothing starts."""
+    stop = stop or STOP.get()
+    if stop is not None and stop.is_set():  # of hundreds that queue, each would take its moment to start and to be killed
+        return Finished(-signal.SIGKILL, Ended.STOPPED, b"", b"", 0.0)
     who, written = _identity(read), list(write.values())
     inside = [*bubblewrap.mounts(read, write, devices), *bubblewrap.environment(env), "--chdir", cwd]
     command = ["--", *who.words(devices), *_rlimits(limits), *argv]
@@ -77,7 +80,7 @@ def run(
         with _sealed(b"\0".join(word.encode() for word in inside) + b"\0") as words:  # a command line can be read from inside
             whole = group.wrap([*_isolation(who), "--args", str(words.fileno()), *command])
             process = _start(whole, given.fileno(), [file.fileno() for file in (status, refused, words)])
-        watch = Watch(process, limits, written, stop or STOP.get(), group)
+        watch = Watch(process, limits, written, stop, group)
         try:
             ended = watch.until_end()
         finally:

@@ -81,6 +81,7 @@ class Timer:
         used = {row.index: sorted({seeds[row.index] + check.set for check in answers[row.index].checks}) for row in rows}
         found = self.judge.references(rows, used)
         for row in rows:
+            self.judge.room.go_on()
             checks = answers[row.index].checks
             if sorted(check.side for check in checks) != list(Side):
                 row.trouble.append(Failure(FailureKind.INFRASTRUCTURE, "a timing process gave no outputs of both sides to check"))
