@@ -15,7 +15,7 @@ import numpy as np
 
 from kernels import check
 from kernels.spec import Buffer, Role, canonical_json, plain
-from runners import cache, outputs
+from runners import cache, lfs, outputs
 from runners.answers import Ended, Ran, Referred, answer_of
 from runners.batches import keeping, through
 from runners.child import Reply, Room, ask
@@ -129,7 +129,8 @@ class Judge:
             }
             for row in rows
         ]
-        answers = {index: answer_of(Referred, said) for index, said in self._refer(items, rows).items()}
+        said = self._refer(items, rows)
+        answers = {row.index: self._explained(row, answer_of(Referred, said[row.index])) for row in rows}
         for row in rows if calibrate else ():
             known = limits[row.index]
             limit = answers[first[keys[row.index]]].limit if known is None else known
@@ -160,6 +161,12 @@ class Judge:
     def _judge_folder(self, row: Row) -> Path:
         tree = self.trees.judge if row.judge is None else {Side.BASE: self.trees.base, Side.HEAD: self.trees.head}[row.judge]
         return tree / self.suite / row.kernel
+
+    def _explained(self, row: Row, said: Referred) -> Referred:
+        """What its Python raised, told by a file that is not really there where that is so."""
+        if not said.error:
+            return said
+        return replace(said, error=lfs.explained(said.error, self._judge_folder(row), f"{self.suite}/{row.kernel}"))
 
     def _limit_key(self, row: Row) -> str:
         parts = (folder_digest(self._judge_folder(row)), canonical_json(row.case), [canonical_json(b) for b in row.buffers], np.__version__)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.spec import Buffer, Case, Device, SpecError, plain, read
+from runners import lfs
 from runners.answers import Fault, Listed
 from runners.child import Room, ask
 from runners.protocol import Enumeration, Job, Side
@@ -139,13 +140,13 @@ class Enumerator:
         reply = ask("enumerate", request, self.room, read={f"/suite/{name}": suite / name for name in names}, limits=LIMITS)
         answers = {line["folder"]: line for line in reply.lines if line.get("folder") in names}
         silent = {"error": reply.trouble or "no answer"}
-        return {name: self._listing(name, answers.get(name, silent)) for name in names}
+        return {name: self._listing(suite / name, answers.get(name, silent)) for name in names}
 
-    def _listing(self, name: str, answer: Mapping[str, Any]) -> Listing | JudgeBroken:
-        shown = f"{self.job.suite}/{name}/cases.py"
+    def _listing(self, folder: Path, answer: Mapping[str, Any]) -> Listing | JudgeBroken:
+        shown = f"{self.job.suite}/{folder.name}/cases.py"
         try:
             if "error" in answer:
-                return self._fault(shown, read(Fault, dict(answer)))
+                return self._fault(shown, read(Fault, dict(answer)), folder)
             found = read(Listed, dict(answer))
         except SpecError as error:
             return JudgeBroken(f"{shown}: {error}", shown)
@@ -155,6 +156,8 @@ class Enumerator:
             return JudgeBroken(f"{shown}: {lost} has no buffers", shown)
         return Listing(found.cases, found.drawn, found.buffers, found.judge or Listing().judge)
 
-    def _fault(self, shown: str, fault: Fault) -> JudgeBroken:
+    def _fault(self, shown: str, fault: Fault, folder: Path) -> JudgeBroken:
+        where = f"{self.job.suite}/{folder.name}"
         shown = f"{self.job.suite}/{fault.file}" if fault.file else shown
-        return JudgeBroken(f"{shown}: {fault.where} {fault.error}".replace(":  ", ": ")[:1000], shown, fault.line)
+        said = lfs.explained(f"{shown}: {fault.where} {fault.error}".replace(":  ", ": "), folder, where)
+        return JudgeBroken(said[:1000], shown, fault.line)

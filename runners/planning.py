@@ -12,6 +12,7 @@ from typing import Any
 
 from kernels.plan_rules import build_faults, violations
 from kernels.spec import OPTIONS, Buffer, Build, Case, Device, Plan, SpecError, plain, read
+from runners import lfs
 from runners.answers import Draft, Fault
 from runners.child import Reply, Room, ask
 from runners.children.channel import not_json
@@ -108,7 +109,8 @@ class Planner:
     def _failure(self, problem: str, where: str, file: str = "", line: int = 0) -> Failure:
         shown = f"{Path(self.shown).parent}/{file}" if file else f"{self.shown}/plan.py"
         place = f"{shown}: {where}: " if where else f"{shown}: "
-        return Failure(FailureKind.BUILD_FAILED, f"{place}{problem}"[:1000], self.side, file=shown, line=line)
+        said = lfs.explained(f"{place}{problem}", self.folder, self.shown)
+        return Failure(FailureKind.BUILD_FAILED, said[:1000], self.side, file=shown, line=line)
 
 
 def assemble(draft: Draft, launches: object) -> Plan:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from kernels.catalog import kernel_names
+from runners.lfs import PROBLEM, is_pointer
 from runners.toolchains import CompileError
-from runners.toolchains.includes import Scope, closure
+from runners.toolchains.includes import Scope, closure, fault
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,11 @@ def same_kernel(one: Path, other: Path, folder: str) -> bool:
 
 def source_digest(checkout: Path, folder: str, source: str) -> str:
     """Names and content of every file of the checkout that compiling `source` reads; CompileError where it may not be read."""
-    return _digest(checkout, closure(Scope(checkout, folder), source))
+    files = closure(Scope(checkout, folder), source)
+    for file in files:
+        if is_pointer(checkout / file):
+            raise fault(file, 1, PROBLEM)
+    return _digest(checkout, files)
 
 
 @dataclass(frozen=True)
