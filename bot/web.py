@@ -34,7 +34,7 @@ def create_app(settings: Settings | None = None, store: Store | None = None) -> 
     app.register_blueprint(_health(settings, store))
     app.register_blueprint(node_api(store, GitHubApi(settings).fetch_token, alarm.wake))
     app.register_blueprint(runs.blueprint(PublicRuns(store)))
-    app.register_blueprint(nodes.blueprint(store.nodes.all, store.nodes.clock, HARNESS))
+    app.register_blueprint(nodes.blueprint(store.nodes.all, store.baselines.missing, store.nodes.clock, HARNESS))
     return app
 
 

@@ -81,9 +81,9 @@ def runs_page(rows: Sequence[object]) -> str:
     return _html().get_template("pages/runs.html.j2").render(rows=rows)
 
 
-def nodes_page(rows: Sequence[object], harness: str) -> str:
-    """The list of nodes as one HTML page."""
-    return _html().get_template("pages/nodes.html.j2").render(rows=rows, harness=harness)
+def nodes_page(rows: Sequence[object], barren: Sequence[object], harness: str) -> str:
+    """The list of nodes as one HTML page, after the pools without a good baseline for a day."""
+    return _html().get_template("pages/nodes.html.j2").render(rows=rows, barren=barren, harness=harness)
 
 
 def static_page(headers: Sequence[str], rows: Sequence[object]) -> str:

@@ -180,6 +180,7 @@ def service(repo: str | None) -> Iterator[Finding]:
         return
     yield _settings(settings)
     yield _finding("database", lambda: _database(settings), (RuntimeError,))
+    yield from _pools(settings)
     yield _finding("broker", lambda: _broker(settings), (BrokerDown,))
     yield from (_github(settings, name) for name in ([repo] if repo else sorted(settings.repositories)))
 
@@ -206,6 +207,19 @@ def _database(settings: Settings) -> str:
         return _tables(open_store(settings.database).db.engine)
     except NO_DATABASE as error:
         raise RuntimeError(database_fault(settings, error)) from error
+
+
+def _pools(settings: Settings) -> Iterator[Finding]:
+    """Each pool that had no good baseline for a day; none where the database itself is what is missing."""
+    try:
+        store = open_store(settings.database)
+        _tables(store.db.engine)
+        found = store.baselines.missing()
+    except (*NO_DATABASE, RuntimeError):
+        return
+    for one in found:
+        state = f"no good baseline for a day, of {one.jobs} jobs that ended there"
+        yield Finding(f"pool {one.pool}", state, f"look at {settings.url}/nodes, and run `kernelgate doctor` on its nodes")
 
 
 def _tables(engine: Engine) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from flask import Blueprint
 
 from bot.adapters import rendering
+from bot.core.baselines import Barren
 from bot.core.nodes import Node, NodeState
 
 
@@ -27,14 +28,17 @@ class NodeRow:
     seen: str
 
 
-def blueprint(nodes: Callable[[], Sequence[Node]], clock: Callable[[], float], harness: str) -> Blueprint:
-    """`/nodes` lists the nodes whose keys are in use; `harness` is the version that too old ones are to have."""
+def blueprint(
+    nodes: Callable[[], Sequence[Node]], barren: Callable[[], Sequence[Barren]], clock: Callable[[], float], harness: str
+) -> Blueprint:
+    """`/nodes` lists the nodes whose keys are in use, after the pools that give cause for alarm; `harness` is the version that too old
+    nodes are to have."""
     pages = Blueprint("nodes", __name__)
 
     @pages.get("/nodes")
     def every() -> str:
         now = clock()
-        return rendering.nodes_page([_row(node, now) for node in nodes() if node.revoked is None], harness)
+        return rendering.nodes_page([_row(node, now) for node in nodes() if node.revoked is None], barren(), harness)
 
     return pages
 

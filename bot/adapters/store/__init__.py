@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 
 from bot.adapters.store.asks import Asks
 from bot.adapters.store.attempts import Attempts
+from bot.adapters.store.baselines import Baselines
 from bot.adapters.store.deliveries import Deliveries
 from bot.adapters.store.engine import Database, open_engine
 from bot.adapters.store.jobs import Jobs
@@ -38,12 +39,13 @@ class Store:
     outbox: Outbox
     waivers: Waivers
     usage: Usages
+    baselines: Baselines
 
 
 def open_store(address: str, clock: Callable[[], float] = time.time) -> Store:
     """The store at a database address, as it is (see `migrate`)."""
     db = Database(open_engine(address))
-    return Store(db, *(part(db, clock) for part in (Deliveries, Asks, Runs, Jobs, Attempts, Nodes, Outbox, Waivers, Usages)))  # type: ignore[arg-type]
+    return Store(db, *(part(db, clock) for part in (Deliveries, Asks, Runs, Jobs, Attempts, Nodes, Outbox, Waivers, Usages, Baselines)))  # type: ignore[arg-type]
 
 
 def alembic_config() -> Config:
