@@ -1,0 +1,27 @@
+"""Code that puts off its own alarm and is deaf to every signal it can be deaf to ends at its time-out all the same."""
+
+from __future__ import annotations
+
+from runners import sandbox
+from runners.sandbox import Ended, Limits
+
+DEAF = """
+import signal, time
+for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except OSError:
+        pass
+signal.alarm(0)
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("deaf", flush=True)
+while True:
+    time.sleep(1e6)
+"""
+
+
+def test_who_cancels_its_alarm_and_ignores_every_signal_is_killed_at_its_limit() -> None:
+    argv, mounts = sandbox.python()
+    done = sandbox.run([*argv, "-c", DEAF], read=mounts, limits=Limits(seconds=2.0))
+    assert done.ended is Ended.TIMED_OUT and done.stdout == b"deaf\n"
+    assert not sandbox.survivors()
