@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from runners.toolchains import CompileError
@@ -63,9 +64,10 @@ def closure(scope: Scope, source: str) -> tuple[str, ...]:
         if file in seen:
             continue
         seen.add(file)
-        text = _text(scope, file)
-        _refuse_forbidden(file, text)
-        pending += [hit for found in _directives(text) if (hit := _resolve(scope, file, found)) is not None]
+        forbidden, directives = _read(_data(scope, file))
+        if forbidden:
+            raise fault(file, *forbidden)
+        pending += [hit for found in directives if (hit := _resolve(scope, file, found)) is not None]
     return tuple(sorted(seen))
 
 
@@ -75,8 +77,7 @@ def fault(file: str, line: int, problem: str) -> CompileError:
     return CompileError(message, log=message, file=file, line=line)
 
 
-def _text(scope: Scope, file: str) -> str:
-    """The file as a compiler's lines: newlines unified, spliced lines joined (their newlines kept for counting)."""
+def _data(scope: Scope, file: str) -> bytes:
     root = scope.checkout.resolve()
     path = root / file
     if path.resolve() != path or not path.is_relative_to(root) or not path.is_file():
@@ -84,6 +85,19 @@ def _text(scope: Scope, file: str) -> str:
     data = path.read_bytes()
     if len(data) > MAX_SOURCE_BYTES:
         raise fault(file, 1, f"is larger than {MAX_SOURCE_BYTES} bytes")
+    return data
+
+
+@lru_cache(maxsize=64)
+def _read(data: bytes) -> tuple[tuple[int, str] | None, tuple[Found, ...]]:
+    """The first forbidden line with its problem, and the include-like places; kept by content, since a header is read for many sources."""
+    text = _text(data)
+    forbidden = _forbidden(text)
+    return forbidden, () if forbidden else tuple(_directives(text))
+
+
+def _text(data: bytes) -> str:
+    """The file as a compiler's lines: newlines unified, spliced lines joined (their newlines kept for counting)."""
     unified = data.decode("latin-1").removeprefix("\xef\xbb\xbf").replace("\r\n", "\n").replace("\r", "\n")
     return re.sub(r"(?:[^\n]*\\[ \t\v\f]*\n)+[^\n]*", _joined, unified)
 
@@ -98,10 +112,11 @@ def _line(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
 
 
-def _refuse_forbidden(file: str, text: str) -> None:
+def _forbidden(text: str) -> tuple[int, str] | None:
     for pattern, problem in _FORBIDDEN.items():
         if hit := pattern.search(text):
-            raise fault(file, _line(text, hit.start()), f"this line {problem}, which kernel sources may not")
+            return _line(text, hit.start()), f"this line {problem}, which kernel sources may not"
+    return None
 
 
 def _directives(text: str) -> Iterator[Found]:

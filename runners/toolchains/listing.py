@@ -30,17 +30,23 @@ PTX_KINDS = {
 }
 _AMD = {kind: re.compile(pattern) for kind, pattern in AMD_KINDS.items()}
 _PTX = {kind: re.compile(pattern) for kind, pattern in PTX_KINDS.items()}
-_AMD_REMARK, _PTX_REMARK = (re.compile(rf"[ \t]*{mark}.*$", re.MULTILINE) for mark in (";", "//"))
 _PTX_LINE = re.compile(r"(?:@!?%p\d+\s+)?([a-z][\w.:]*)")
 
 
 def own(text: str, kernel: str) -> tuple[str, ...]:
     """The kernel's part of a listing: instructions and labels, without comments and blank lines; empty if it is not there."""
-    name = re.escape(kernel)
-    amd = re.search(rf"^{name}:[^\n]*\n(.*?)^(?:\t\.section|\.Lfunc_end)", text, re.MULTILINE | re.DOTALL)
-    body = amd or re.search(rf"\.entry {name}\(.*?^\{{(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
-    remark = _AMD_REMARK if amd else _PTX_REMARK
-    return tuple(line for line in remark.sub("", body[1]).splitlines() if line.strip()) if body else ()
+    amd = _between(text, f"\n{kernel}:", "\n", ("\n\t.section", "\n.Lfunc_end"))
+    body = amd or _between(text, f".entry {kernel}(", "\n{", ("\n}",))
+    mark = ";" if amd else "//"
+    return tuple(line for part in body.splitlines() if (line := part.partition(mark)[0].rstrip()))
+
+
+def _between(text: str, name: str, opening: str, ends: tuple[str, ...]) -> str:
+    """What lies after the first `opening` behind `name`, up to the nearest of `ends`; plain searches, since listings are long."""
+    named = text.find(name)
+    begin = text.find(opening, named + len(name)) + len(opening)
+    found = [end for mark in ends if (end := text.find(mark, begin)) >= 0]
+    return text[begin : min(found)] if named >= 0 and begin >= len(opening) and found else ""
 
 
 def mix(lines: Iterable[str], target: str) -> dict[str, int]:
