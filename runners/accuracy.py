@@ -19,6 +19,7 @@ from runners import cache, lfs, outputs
 from runners.answers import Ended, Ran, Referred, answer_of
 from runners.batches import keeping, through
 from runners.child import Reply, Room, ask
+from runners.children.patience import STALLED
 from runners.children.reference import part_shape
 from runners.protocol import Accuracy, Failure, FailureKind, Side
 from runners.rows import Row, SideWork
@@ -33,7 +34,7 @@ class BadReference(Exception):
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds one case may take in each kind of child."""
+    """Seconds of work that one case may take in each kind of child, those of the reference by the clock."""
 
     run: float = 10.0
     reference: float = 120.0
@@ -107,10 +108,10 @@ class Judge:
     ) -> dict[int, dict[str, Any]]:
         def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
             request = {"device": self.room.device, "patience": patience, "items": some}
-            limits = device_limits(self.device, patience * len(some))
+            limits = device_limits(self.device, STALLED * patience * len(some))
             return ask(module, request, self.room, read=code, write={"/out": own}, limits=limits, on_device=True)
 
-        return through(items, keeping(out, one))
+        return through(items, patience, keeping(out, one))
 
     def references(self, rows: Sequence[Row], seeds: Mapping[int, Sequence[int]], calibrate: bool = False) -> dict[int, Referred]:
         """Reference outputs in the place of each row's judge; with `calibrate` each answer of a row has its `limit`."""
@@ -156,7 +157,7 @@ class Judge:
             limits = Limits(seconds=patience * len(some), cpu_seconds=int(8 * patience * len(some)), memory_bytes=None, file_bytes=8 << 30)
             return ask("reference", {"patience": patience, "items": some}, self.room, read=folders, write={"/out": own}, limits=limits)
 
-        return through(items, keeping(out, one))
+        return through(items, patience, keeping(out, one))
 
     def _judge_folder(self, row: Row) -> Path:
         tree = self.trees.judge if row.judge is None else {Side.BASE: self.trees.base, Side.HEAD: self.trees.head}[row.judge]

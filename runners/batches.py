@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,11 +13,16 @@ from runners.sandbox import Ended, SandboxError
 from runners.scratch import scratch
 
 HANGS = 2  # after so many hangs of one kernel its remaining items are not tried
-SIGALRM = -14
+ALARMS = (-signal.SIGALRM, -signal.SIGVTALRM)
 
 
-def through(items: Sequence[dict[str, Any]], ask: Callable[[Sequence[dict[str, Any]]], Reply]) -> dict[int, dict[str, Any]]:
-    """Answers by index. One that ended its process has `crashed` or `hung`, one not tried after hangs `skipped`."""
+def through(
+    items: Sequence[dict[str, Any]], patience: float, ask: Callable[[Sequence[dict[str, Any]]], Reply]
+) -> dict[int, dict[str, Any]]:
+    """Answers by index. One that ended its process has `crashed` or `hung`, one not tried after hangs `skipped`.
+
+    `patience` is what each item had, in seconds.
+    """
     answers: dict[int, dict[str, Any]] = {}
     left = list(items)
     while left:
@@ -24,7 +30,7 @@ def through(items: Sequence[dict[str, Any]], ask: Callable[[Sequence[dict[str, A
         _read(reply, {item["index"] for item in left}, answers)
         flying = next((item for item in left if item["index"] not in answers), None)
         if flying is not None and any(line.get("start") == flying["index"] for line in reply.lines):
-            answers[flying["index"]] = _blame(reply)
+            answers[flying["index"]] = _blame(reply, patience)
         rest = [item for item in left if item["index"] not in answers]
         if len(rest) == len(left):
             raise SandboxError(f"a child process did not start: {reply.trouble or 'it said nothing'}")
@@ -64,7 +70,7 @@ def _read(reply: Reply, known: set[int], answers: dict[int, dict[str, Any]]) -> 
             answers.setdefault(index, line)
 
 
-def _blame(reply: Reply) -> dict[str, Any]:
-    if reply.finished.code == SIGALRM or reply.finished.ended is Ended.TIMED_OUT:
-        return {"hung": f"took longer than {reply.finished.seconds:.0f} s"}
+def _blame(reply: Reply, patience: float) -> dict[str, Any]:
+    if reply.finished.code in ALARMS or reply.finished.ended is Ended.TIMED_OUT:
+        return {"hung": f"took longer than {patience:.0f} s"}
     return {"crashed": reply.trouble or "its process ended without an answer"}

@@ -14,6 +14,7 @@ from runners.answers import Raced, answer_of
 from runners.batches import through
 from runners.building import Builder, collect
 from runners.child import Reply, Room, ask
+from runners.children.patience import STALLED
 from runners.counting import paired
 from runners.protocol import Failure, FailureKind, Race, Side, SourceCounts
 from runners.rows import Row
@@ -75,12 +76,13 @@ class RaceCheck:
         items = [self._item(row, side, code, waves) for row, code in ready]
         mounts = {inside_path(built): built.path for _, code in ready for built in code.values()}
 
-        def one(some: Sequence[dict[str, Any]]) -> Reply:
-            patience = self.patience * len(waves)
-            request = {"patience": patience, "items": some}
-            return ask("race", request, self.room, read=mounts, limits=device_limits("host", patience * len(some)))
+        patience = self.patience * len(waves)
 
-        return {index: answer_of(Raced, answer) for index, answer in through(items, one).items()}
+        def one(some: Sequence[dict[str, Any]]) -> Reply:
+            request = {"patience": patience, "items": some}
+            return ask("race", request, self.room, read=mounts, limits=device_limits("host", STALLED * patience * len(some)))
+
+        return {index: answer_of(Raced, answer) for index, answer in through(items, patience, one).items()}
 
     def _item(self, row: Row, side: Side, code: dict[str, CodeObject], waves: Sequence[int]) -> dict[str, Any]:
         modules = {name: inside_path(built) for name, built in code.items()}

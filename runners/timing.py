@@ -14,6 +14,7 @@ from runners.accuracy import BadReference, Judge, code_of, device_limits, judge_
 from runners.answers import Checked, Referred, Timed, answer_of
 from runners.batches import keeping, through
 from runners.child import Reply, ask
+from runners.children.patience import STALLED
 from runners.protocol import Accuracy, Failure, FailureKind, Session, Side, Stage
 from runners.rows import Row
 from runners.telemetry import Telemetry, disturbance
@@ -59,11 +60,11 @@ class Timer:
         code = code_of([row.sides[side] for row in rows for side in Side])
 
         def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
-            limits = device_limits(judge.device, judge.patience.session * len(some))
+            limits = device_limits(judge.device, STALLED * judge.patience.session * len(some))
             request = {"device": judge.room.device, "patience": judge.patience.session, "items": some}
             return ask("timed", request, judge.room, read=code, write={"/out": own}, limits=limits, extra=EXTRA, on_device=True)
 
-        return through(items, keeping(out, one))
+        return through(items, judge.patience.session, keeping(out, one))
 
     def _accept(self, row: Row, said: Timed, stage: Stage, first: Side, foreign: Telemetry) -> None:
         """Both sides ran alone and were right, so a crash of both together is blamed on neither until it is understood."""

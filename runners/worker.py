@@ -49,6 +49,7 @@ from runners.toolchains import ToolchainMissing
 from runners.trees import Trees as Trees
 from runners.trees import same_kernel
 
+PATIENCE = Patience()
 AGAIN = 3  # inputs more on which a head that is far too fast is judged
 
 
@@ -132,7 +133,7 @@ class _Work:
         rows = [row for row in self.rows if not row.identical]
         race_check = self._order_races(rows)
         self.report.phase(Phase.ACCURACY)
-        judge = Judge(self.name, self.trees, self.job.suite, self.work, self.room)
+        judge = Judge(self.name, self.trees, self.job.suite, self.work, self.room, PATIENCE)
         judge.accuracy(rows)
         if race_check is not None:
             self.report.phase(Phase.RACES)
@@ -143,7 +144,7 @@ class _Work:
         """On the host, the instrumented builds start to compile while the plain ones run, head's first."""
         if self.device.target != "host" or not self.races:
             return None
-        check = RaceCheck(self.builder, self.trees, self.job.suite, self.room, Patience().races)
+        check = RaceCheck(self.builder, self.trees, self.job.suite, self.room, PATIENCE.races)
         for row in rows:
             check.order(row, Side.HEAD)
         for row in counted(rows):

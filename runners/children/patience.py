@@ -10,26 +10,35 @@ from typing import Any
 from runners.children.channel import Channel
 from runners.device import LaunchError
 
+STALLED = 3  # a busy machine gives a process a third of a processor; who works is judged by the work, who sleeps by the clock
+
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Die of SIGALRM unless the block ends in time; native code that loops can't catch what has no handler."""
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+def at_most(seconds: float, worked: float = 0.0) -> Iterator[None]:
+    """Die of SIGALRM unless the block ends in time, or of SIGVTALRM after so many seconds of processor time in it (0: any).
+
+    Native code that loops can't catch what has no handler. ITIMER_PROF is the emulator's.
+    """
+    for timer, number, limit in (signal.ITIMER_REAL, signal.SIGALRM, seconds), (signal.ITIMER_VIRTUAL, signal.SIGVTALRM, worked):
+        signal.signal(number, signal.SIG_DFL)
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def answer_each(channel: Channel, answer: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
-    """Every item of the request answered, one after the other, each within its patience.
+    """Every item of the request answered, one after the other, each within its patience: seconds of work, not of waiting for a
+    processor.
 
     After an error the device may be in any state: the process ends, and a fresh one takes the rest.
     """
     for item in channel.request["items"]:
         channel.say(start=item["index"])
-        with at_most(channel.request["patience"]):
+        patience = channel.request["patience"]
+        with at_most(STALLED * patience, patience):
             try:
                 found = answer(item)
             except LaunchError as error:

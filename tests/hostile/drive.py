@@ -36,6 +36,7 @@ def do(base: Path, head: Path) -> None:
 
 
 host.LIMITS = replace(host.LIMITS, seconds=8, cpu_seconds=4)
+worker.PATIENCE = replace(worker.PATIENCE, run=4.0)
 planning.LIMITS = replace(planning.LIMITS, seconds=8, cpu_seconds=6)
 for job_name in ("hostile", "next"):
     do(Path(sys.argv[1], "base"), Path(sys.argv[1], job_name))
