@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bot.adapters import count_rows
 from bot.adapters.inert import code
 from bot.core.report import CaseReport, Run, StaticReport
+from bot.core.traits import NOT_SLOWER, RIGHT, SLOWER, WRONG, Common, in_common
 from bot.core.verdict import CaseVerdict as V
 from runners.protocol import Accuracy, Failure
 
@@ -23,6 +24,8 @@ class Facts:
 
     counts: tuple[tuple[str, int], ...]
     broken: tuple[tuple[str, CaseReport], ...]
+    wrong_in_common: tuple[Common, ...]
+    slower_in_common: tuple[Common, ...]
     races: tuple[Row, ...]
     remarks: tuple[tuple[str, CaseReport], ...]
     disturbed: tuple[int, tuple[str, ...]]
@@ -49,6 +52,8 @@ def facts(run: Run) -> Facts:
     return Facts(
         counts=tuple((v.value, n) for v in ORDER if (n := sum(c.verdict is v for c in cases))),
         broken=tuple((code(c.id + tunables(c)), c) for c in cases if c.verdict in (*BROKEN, V.SUSPICIOUS)),
+        wrong_in_common=in_common(cases, WRONG, RIGHT),
+        slower_in_common=in_common(cases, SLOWER, NOT_SLOWER),
         races=tuple(race_rows(cases)),
         disturbed=(sum(c.discarded for c in cases), tuple(dict.fromkeys(why for c in cases for why in c.disturbances))),
         remarks=tuple((code(c.id + tunables(c)), c) for c in cases if c.remarks),

@@ -48,9 +48,11 @@ def case(role: str, verdict: CaseVerdict, speedup: float | None = None, **more: 
         "interval": (speedup * 0.98, speedup * 1.02) if speedup else None,
         "build": resources(64),
         "flops": 4.3e6,
+        "shape": {"m": 32},
+        "dtype": "f32",
     }
     return CaseReport(
-        id=f"gemm/llama-1b/{role}/m32/f32", kernel="gemm", model="llama-1b", shape={"m": 32}, dtype="f32", tunables={}, pool="host",
+        id=f"gemm/llama-1b/{role}/m32/f32", kernel="gemm", model="llama-1b", tunables={}, pool="host",
         verdict=verdict, speedup=speedup, sessions=2 if speedup else 0, quads=40 if speedup else 0, **(facts | more),
     )  # fmt: skip
 
@@ -118,6 +120,14 @@ RUNS = {
     "judge": run(RunVerdict.JUDGE_CHANGED, case("ffn_down", CaseVerdict.SAME, 1.0), changed_judge=("kernels/gemm/reference.py",)),
     "waived": run(RunVerdict.PASS, case("ffn_down", CaseVerdict.SLOWER, 0.61), waived=WAIVED.covers, waivers=(WAIVED, LIFTED)),
     "infrastructure": run(RunVerdict.INFRASTRUCTURE, reason="the node lost its lease twice", nodes=()),
+    "in-common": run(
+        RunVerdict.BROKEN,
+        *(case(f"tail{k}", CaseVerdict.INCORRECT, accuracy=Accuracies(accuracy(), accuracy(3.2, "above the limit")), shape={"m": m, "k": k})
+          for m, k in ((32, 1021), (64, 130))),
+        *(case(f"few{m}", CaseVerdict.SLOWER, 0.8, shape={"m": m, "k": 64}, dtype="`f16`") for m in (1, 16)),
+        case("attn_q", CaseVerdict.SAME, 1.0, shape={"m": 512, "k": 64}, dtype="`f16`"),
+        *(case(f"attn_k{m}", CaseVerdict.SAME, 1.0, shape={"m": m, "k": 64}) for m in (4, 16)),
+    ),
     "accuracy-only": run(RunVerdict.PASS, case("ffn_down", CaseVerdict.CORRECT), gate=False),
 }  # fmt: skip
 
