@@ -274,6 +274,14 @@ def test_a_broken_configuration_is_shown_with_its_line(house: House) -> None:
     assert "line 3" in answer and "harm" in answer
 
 
+def test_heads_own_configuration_decides_nothing_however_broken(house: House) -> None:
+    push(house, "change", {".kernelgate.toml": "version = 1\n[gate\nharm = 9\n"})
+    house.open_pull()
+    house.turn()
+    (run,) = house.store.runs.recent()
+    assert run.new.gate and run.new.harm < 9 and [check["status"] for check in house.checks()] == ["queued"]
+
+
 def test_the_head_that_vanished_is_said(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(house)
 
