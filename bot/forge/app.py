@@ -7,7 +7,7 @@ import json
 from flask import Flask, Response, g, jsonify, request
 from werkzeug.exceptions import HTTPException
 
-from bot.forge import faults, git_http, page
+from bot.forge import faults, git_http, page, registering
 from bot.forge.actions import Actions
 from bot.forge.auth import Keys
 from bot.forge.description import Description
@@ -37,6 +37,7 @@ def create_app(world: World) -> Flask:
         app.register_blueprint(blueprint.routes, url_prefix=PREFIX)
     app.register_blueprint(git_http.routes)
     app.register_blueprint(page.routes)
+    app.register_blueprint(registering.routes)
     app.add_url_rule(f"{INNER}/violations", view_func=lambda: jsonify(service().world.violations))
     app.add_url_rule(f"{INNER}/deliveries", view_func=deliveries)
     return app
@@ -50,11 +51,14 @@ def assemble(world: World) -> Service:
 
 
 def only_loopback() -> None:
-    """A page of another site must not reach the box that writes comments: neither by its own name nor across origins."""
+    """A page of another site must not reach the box that writes comments: neither by its own name nor across origins.
+
+    It may send a manifest, which changes nothing: the page that shows it has the button.
+    """
     if request.host.rsplit(":", 1)[0] not in LOOPBACK:
         raise ApiError(403, "The forge answers to its loopback address only")
     origin = request.headers.get("Origin")
-    if origin and origin != request.host_url.rstrip("/"):
+    if origin and origin != request.host_url.rstrip("/") and request.endpoint != registering.FROM_ANYWHERE:
         raise ApiError(403, "The forge takes no request from another site's page")
 
 

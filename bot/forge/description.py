@@ -58,6 +58,12 @@ class Description:
         validator = OAS30Validator({**self.payload_schema(event), "components": self.document["components"]})
         return next((f"{event}: {spot(error)}" for error in validator.iter_errors(payload)), None)
 
+    def permissions_fault(self, permissions: dict[str, Any]) -> str | None:
+        """The first permission that an App can't have, or None."""
+        known = self.document["components"]["schemas"]["app-permissions"]["properties"]
+        bad = next((name for name, level in permissions.items() if level not in known.get(name, {}).get("enum", ())), None)
+        return f"{bad}: {permissions[bad]} is no permission" if bad else None
+
     def payload_schema(self, event: str) -> dict[str, Any]:
         body = self.document["x-webhooks"][event]["post"]["requestBody"]
         schema: dict[str, Any] = body["content"]["application/json"]["schema"]

@@ -12,22 +12,23 @@ from bot.forge.world import CheckRun, Comment, Pull, Repository, World
 
 
 class Herald:
-    """Turns a change of the world into one delivery per hook; only the App's own repositories are heard."""
+    """Turns a change of the world into one delivery per hook: of the repositories the App is installed on, what it subscribed to."""
 
     def __init__(self, world: World, courier: Courier) -> None:
         self.world = world
         self.courier = courier
 
     def _announce(self, event: str, repository: Repository, sender: str, told: dict[str, Any]) -> None:
-        if self.world.app is None or repository.owner != self.world.app.owner:
+        app = self.world.app
+        if app is None or not app.installation or repository.owner != app.owner or event not in (*app.events, "ping"):
             return
         shown = accounts.repository(self.world, repository)
         self.courier.announce(event, told | {"repository": shown, "sender": accounts.user(self.world, sender)})
 
     def ping(self, repository: Repository, sender: str) -> None:
-        hook = self.world.hooks[0]
+        hook, app = self.world.hooks[0], self.world.app
         config = {"content_type": "json", "insecure_ssl": "0", "secret": "********", "url": hook.url}
-        told = {"type": "App", "id": hook.id, "name": "web", "active": True, "events": accounts.EVENTS, "config": config}
+        told = {"type": "App", "id": hook.id, "name": "web", "active": True, "events": app.events if app else [], "config": config}
         self._announce("ping", repository, sender, {"zen": "Approachable is better than simple.", "hook_id": hook.id, "hook": told})
 
     def comment(self, action: str, one: Comment, sender: str, before: str | None = None) -> None:
@@ -50,7 +51,7 @@ class Herald:
         self._announce("repository", one, sender, {"action": action} | ({"changes": changes} if changes else {}))
 
     def installation(self, action: str, sender: str) -> None:
-        """The App was suspended, taken up again or removed by its owner."""
+        """The App was installed, suspended, taken up again or removed by its owner."""
         assert self.world.app is not None
         shown = accounts.installation(self.world, self.world.app)
         told = {"action": action, "installation": shown, "sender": accounts.user(self.world, sender)}

@@ -111,8 +111,20 @@ class App:
     name: str
     owner: str
     public_key: str = ""
-    installation: int = 1
+    installation: int = 0  # none: made, but not installed
     suspended: bool = False
+    permissions: dict[str, str] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What an App's maker is given for a code, once, until `end` (seconds since the epoch)."""
+
+    app: App
+    private_key: str
+    secret: str
+    end: float
 
 
 @dataclass
@@ -160,6 +172,7 @@ class World:
         self.checks: dict[int, CheckRun] = {}
         self.moved: dict[str, str] = {}
         self.app: App | None = None
+        self.registrations: dict[str, Registration] = {}
         self.hooks: list[Hook] = []
         self.deliveries: dict[int, Delivery] = {}
         self.violations: list[str] = []

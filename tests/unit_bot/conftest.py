@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from forged_github import TOKENS, Forged, small_repository
 
+from bot.cli.setup.manifest import EVENTS, PERMISSIONS
 from bot.forge.limits import Meter
 from bot.forge.serving import Forge
 from bot.forge.world import App, Hook, World
@@ -31,7 +32,7 @@ def forged(tmp_path: Path, app_key: tuple[str, str]) -> Iterator[Forged]:
     world = World()
     world.meter = Meter(writes=10_000)  # a test has no minute to wait
     world.account("kernelgate", "Organization")
-    world.app = App(7, "kernelgate", "kernelgate", "kernelgate", app_key[1], installation=11)
+    world.app = App(7, "kernelgate", "kernelgate", "kernelgate", app_key[1], 11, permissions=PERMISSIONS, events=list(EVENTS))
     world.account(world.bot_login(), "Bot")
     world.tokens = {token: world.account(login).login for login, token in TOKENS.items()}
     roles = {"mira": "admin", "noor": "maintain", "tess": "triage"}

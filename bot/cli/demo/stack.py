@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.adapters.queue import ping
 from bot.cli.demo.processes import DemoError, Processes, free_port
+from bot.cli.setup.manifest import EVENTS, PERMISSIONS
 from bot.flow.ports import BrokerDown
 from bot.forge import sample_repository
 from runners import sandbox
@@ -134,6 +135,8 @@ def start_forge(stack: Stack, processes: Processes) -> None:
             "owner": sample_repository.OWNER,
             "public_key": stack.secrets.public_key,
             "installation": INSTALLATION,
+            "permissions": PERMISSIONS,
+            "events": EVENTS,
         },
         "hooks": [{"url": f"{stack.web}/webhook", "secret": stack.secrets.webhook}],
         "repositories": sample_repository.build(stack.state / "repositories"),

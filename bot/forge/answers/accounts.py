@@ -8,8 +8,6 @@ from typing import Any
 from bot.forge.wire import PREFIX
 from bot.forge.world import App, Repository, World
 
-PERMISSIONS = {"metadata": "read", "contents": "read", "pull_requests": "write", "checks": "write"}
-EVENTS = ["check_run", "issue_comment", "pull_request", "push"]
 STARTED = "2025-01-01T00:00:00Z"
 
 
@@ -106,8 +104,8 @@ def app(world: World, one: App) -> dict[str, Any]:
         "html_url": f"{world.url}/apps/{one.slug}",
         "created_at": STARTED,
         "updated_at": STARTED,
-        "permissions": PERMISSIONS,
-        "events": EVENTS,
+        "permissions": one.permissions,
+        "events": one.events,
     }
 
 
@@ -124,8 +122,8 @@ def installation(world: World, one: App) -> dict[str, Any]:
         "app_slug": one.slug,
         "target_id": world.account(one.owner).id,
         "target_type": world.account(one.owner).kind,
-        "permissions": PERMISSIONS,
-        "events": EVENTS,
+        "permissions": one.permissions,
+        "events": one.events,
         "created_at": STARTED,
         "updated_at": STARTED,
         "single_file_name": None,

@@ -1,8 +1,10 @@
-"""The App: itself, its installation, tokens for it, and its webhook deliveries."""
+"""The App: itself, what its maker is given for a code, its installation, tokens for it, and its webhook deliveries."""
 
 from __future__ import annotations
 
 import json
+import secrets
+import time
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -30,32 +32,47 @@ def app() -> Response:
     return forge.answer(accounts.app(forge.service().world, signed_app()))
 
 
+def installed(number: int) -> App:
+    """The App, if this is its installation."""
+    one = signed_app()
+    if number != one.installation or not number:
+        raise not_found()
+    return one
+
+
+@routes.post("/app-manifests/<code>/conversions")
+def conversion(code: str) -> Response:
+    """What an App's maker needs, for a code that was not used and is not older than an hour."""
+    made = forge.service().world.registrations.pop(code, None)
+    if made is None or made.end < time.time():
+        raise not_found()
+    told = accounts.app(forge.service().world, made.app) | {"pem": made.private_key, "webhook_secret": made.secret}
+    return forge.answer(told | {"client_secret": secrets.token_hex(20)}, 201)
+
+
 @routes.get("/app/installations")
 def installations() -> Response:
-    return forge.page([accounts.installation(forge.service().world, signed_app())])
+    one = signed_app()
+    return forge.page([accounts.installation(forge.service().world, one)] if one.installation else [])
 
 
 @routes.get("/app/installations/<int:installation_id>")
 def installation(installation_id: int) -> Response:
-    one = signed_app()
-    if installation_id != one.installation:
-        raise not_found()
+    one = installed(installation_id)
     return forge.answer(accounts.installation(forge.service().world, one))
 
 
 @routes.get("/repos/<owner>/<repo>/installation")
 def repository_installation(owner: str, repo: str) -> Response:
     one, world = signed_app(), forge.service().world
-    if f"{owner}/{repo}" not in world.repositories or owner != one.owner:
+    if f"{owner}/{repo}" not in world.repositories or owner != one.owner or not one.installation:
         raise not_found()
     return forge.answer(accounts.installation(world, one))
 
 
 @routes.post("/app/installations/<int:installation_id>/access_tokens")
 def access_tokens(installation_id: int) -> Response:
-    one, world = signed_app(), forge.service().world
-    if installation_id != one.installation:
-        raise not_found()
+    one, world = installed(installation_id), forge.service().world
     if one.suspended:
         raise ApiError(403, "This installation has been suspended")
     only = frozenset(forge.sent().get("repositories", ()))
@@ -63,7 +80,7 @@ def access_tokens(installation_id: int) -> Response:
         raise ApiError(422, "There is at least one repository that does not exist or is not accessible to the parent installation.")
     token, end = forge.service().keys.issue(only)
     until = datetime.fromtimestamp(end, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    permissions = forge.sent().get("permissions", accounts.PERMISSIONS)
+    permissions = forge.sent().get("permissions", one.permissions)
     told = {"token": token, "expires_at": until, "permissions": permissions, "repository_selection": "selected" if only else "all"}
     return forge.answer(told, 201)
 

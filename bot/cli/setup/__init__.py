@@ -1,0 +1,1 @@
+"""`kernelgate setup`: the GitHub App by its manifest flow."""
