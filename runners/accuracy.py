@@ -27,6 +27,8 @@ from runners.sandbox import Limits
 from runners.toolchains import CodeObject
 from runners.trees import Trees, folder_digest
 
+START = 10  # seconds in which a child of the host says its first word
+
 
 class BadReference(Exception):
     """The judge's reference left no output of the size it must have; no kernel is to blame."""
@@ -108,7 +110,7 @@ class Judge:
     ) -> dict[int, dict[str, Any]]:
         def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
             request = {"device": self.room.device, "patience": patience, "items": some}
-            limits = device_limits(self.device, STALLED * patience * len(some))
+            limits = device_limits(self.device, STALLED * patience, len(some))
             return ask(module, request, self.room, read=code, write={"/out": own}, limits=limits, on_device=True)
 
         return through(items, patience, keeping(out, one))
@@ -154,7 +156,8 @@ class Judge:
         patience = self.patience.reference
 
         def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
-            limits = Limits(seconds=patience * len(some), cpu_seconds=int(8 * patience * len(some)), memory_bytes=None, file_bytes=8 << 30)
+            whole = Limits(seconds=patience * len(some), silence=patience + START, cpu_seconds=int(8 * patience * len(some)))
+            limits = replace(whole, memory_bytes=None, file_bytes=8 << 30)
             return ask("reference", {"patience": patience, "items": some}, self.room, read=folders, write={"/out": own}, limits=limits)
 
         return through(items, patience, keeping(out, one))
@@ -286,8 +289,14 @@ def inside_path(code: CodeObject) -> str:
     return f"/code/{code.path.parent.name}/{code.path.name}"
 
 
-def device_limits(device: str, seconds: float) -> Limits:
-    """Limits of a child that touches the device: CUDA and HIP reserve more address space than any rlimit should allow."""
+def device_limits(device: str, each: float, items: int = 1) -> Limits:
+    """Limits of a child that touches the device: CUDA and HIP reserve more address space than any rlimit should allow.
+
+    It says something between two items of `each` seconds at most; one that is deaf to its alarm is not waited for until all
+    of them could have been done.
+    """
+    start = START if device == "host" else 60
+    whole = Limits(seconds=each * items + start, silence=each + start, cpu_seconds=int(each * items) + start)
     if device == "host":
-        return Limits(seconds=seconds + 10, cpu_seconds=int(seconds) + 10, processes=64, file_bytes=2 << 30)
-    return Limits(seconds=seconds + 60, cpu_seconds=int(seconds) + 60, memory_bytes=None, processes=1024, file_bytes=32 << 30)
+        return replace(whole, processes=64, file_bytes=2 << 30)
+    return replace(whole, memory_bytes=None, processes=1024, file_bytes=32 << 30)

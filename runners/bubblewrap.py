@@ -84,8 +84,11 @@ def environment(env: Mapping[str, str]) -> list[str]:
 
 
 def rlimits(cpu_seconds: int, file_bytes: int, processes: int, memory_bytes: int | None) -> list[str]:
-    """A prlimit prefix for the command inside, where processes are counted by the sandbox's own user or user namespace."""
-    words = [f"--cpu={cpu_seconds}:{cpu_seconds + 2}", f"--fsize={file_bytes}", f"--nproc={processes}", "--core=0"]
+    """A prlimit prefix for the command inside, where processes are counted by the sandbox's own user or user namespace.
+
+    The kernel kills nobody for processor time, as that would be told as any other signal: who is deaf to SIGXCPU meets the clock.
+    """
+    words = [f"--cpu={cpu_seconds}:", f"--fsize={file_bytes}", f"--nproc={processes}", "--core=0"]
     if memory_bytes is not None:
         words.append(f"--as={memory_bytes}")
     return ["/usr/bin/prlimit", *words, "--"]

@@ -80,7 +80,7 @@ class RaceCheck:
 
         def one(some: Sequence[dict[str, Any]]) -> Reply:
             request = {"patience": patience, "items": some}
-            return ask("race", request, self.room, read=mounts, limits=device_limits("host", STALLED * patience * len(some)))
+            return ask("race", request, self.room, read=mounts, limits=device_limits("host", STALLED * patience, len(some)))
 
         return {index: answer_of(Raced, answer) for index, answer in through(items, patience, one).items()}
 

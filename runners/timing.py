@@ -60,7 +60,7 @@ class Timer:
         code = code_of([row.sides[side] for row in rows for side in Side])
 
         def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
-            limits = device_limits(judge.device, STALLED * judge.patience.session * len(some))
+            limits = device_limits(judge.device, STALLED * judge.patience.session, len(some))
             request = {"device": judge.room.device, "patience": judge.patience.session, "items": some}
             return ask("timed", request, judge.room, read=code, write={"/out": own}, limits=limits, extra=EXTRA, on_device=True)
 

@@ -26,9 +26,10 @@ ENTRY_BYTES = 4096  # what a file or folder counts for at least: an empty one ta
 @dataclass(frozen=True)
 class Limits:
     """`memory_bytes` bounds address space (None for CUDA and sanitizers, which reserve far more than they use: then only what they use
-    is bounded, by the machine's size)."""
+    is bounded, by the machine's size). `silence` bounds the seconds without a word on stdout."""
 
     seconds: float = 60.0
+    silence: float = math.inf
     cpu_seconds: int = 60
     memory_bytes: int | None = 4 << 30
     processes: int = 256
@@ -59,7 +60,7 @@ class Watch:
         self.process, self.limits, self.written, self.stop, self.group = process, limits, written, stop, group
         self.output = (bytearray(), bytearray())
         self.overflowed = False
-        self.began = self.looked = time.monotonic()
+        self.began = self.looked = self.heard = time.monotonic()
 
     def until_end(self) -> Ended | None:
         """The limit that was broken, None if the process ended before."""
@@ -80,6 +81,8 @@ class Watch:
             data = os.read(key.fd, 65536)
             room = self.limits.output_bytes - sum(map(len, self.output))
             key.data.extend(data[: max(room, 0)])
+            if key.data is self.output[0]:
+                self.heard = time.monotonic()
             if not data:
                 selector.unregister(key.fileobj)
             elif len(data) > room:
@@ -89,7 +92,7 @@ class Watch:
         now = time.monotonic()
         if self.stop is not None and self.stop.is_set():
             return Ended.STOPPED
-        if now - self.began > self.limits.seconds:
+        if now - self.began > self.limits.seconds or now - self.heard > self.limits.silence:
             return Ended.TIMED_OUT
         if self.overflowed:
             return Ended.OUTPUT_LIMIT

@@ -11,7 +11,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from runners import planning, worker
+from runners import accuracy, planning, worker
 from runners.protocol import Enumeration, Job, Measurement, Mode, Phase, Selection, dump
 from runners.toolchains import host
 
@@ -37,6 +37,7 @@ def do(base: Path, head: Path) -> None:
 
 host.LIMITS = replace(host.LIMITS, seconds=8, cpu_seconds=4)
 worker.PATIENCE = replace(worker.PATIENCE, run=4.0)
-planning.LIMITS = replace(planning.LIMITS, seconds=8, cpu_seconds=6)
+accuracy.START, worker.PATIENCE = 5, accuracy.Patience(run=1.0)
+planning.LIMITS = replace(planning.LIMITS, seconds=6, cpu_seconds=3)
 for job_name in ("hostile", "next"):
     do(Path(sys.argv[1], "base"), Path(sys.argv[1], job_name))

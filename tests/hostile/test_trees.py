@@ -33,6 +33,8 @@ OUTSIDE = "names a file outside the checkout"
 ENDED = {
     "asm_file": (REFUSED, "embeds a file by the assembler"),
     "daemon": DENIED,
+    "deaf_sleeps": ("timed_out", "took longer than"),
+    "deaf_spins": ("timed_out", "took longer than"),
     "environ": (REFUSED, OUTSIDE),
     "escapes": DENIED,
     "fifo": (REFUSED, "pipe.h:1: error: is no regular file of the checkout"),
@@ -40,6 +42,8 @@ ENDED = {
     "key": (REFUSED, OUTSIDE),
     "macros": (REFUSED, "compiler"),
     "outside": (CRASHED, "signal 11"),
+    "p_deaf_sleeps": (REFUSED, "p_deaf_sleeps/plan.py: took longer than"),
+    "p_deaf_spins": (REFUSED, "p_deaf_spins/plan.py: took longer than"),
     "p_forges": (REFUSED, "is no regular file of the checkout"),
     "p_huge": (REFUSED, f"p_huge/plan.py: {TOO_MUCH}"),
     "p_nested": (REFUSED, "RecursionError"),
