@@ -137,13 +137,13 @@ def from_bf16(bits: Array) -> NDArray[np.float32]:
 
 
 def _pattern(half: int, size: int) -> Bytes:
-    return np.full((size + 1) // 2, half, "<u2").view(np.uint8)[:size].copy()
+    return np.full((size + 1) // 2, half, "<u2").view(np.uint8)[:size]
 
 
 def _encode(dtype: Dtype, values: Array) -> Array:
     if dtype is Dtype.BF16:
         return to_bf16(values)
-    stored: Array = values.astype(_STORAGE[dtype])
+    stored: Array = values.astype(_STORAGE[dtype], copy=False)
     return stored
 
 
@@ -161,7 +161,9 @@ def _values(buffer: Buffer, seed: int) -> Array:
 def _numbers(buffer: Buffer, how: Distribution, random: np.random.Generator) -> Array:
     match how.kind:
         case "normal":
-            return random.standard_normal(buffer.shape, np.float32) * np.float32(how.scale)
+            values: Array = random.standard_normal(buffer.shape, np.float32)
+            values *= np.float32(how.scale)  # in place: a model's head has half a billion of them
+            return values
         case "uniform":
             return random.uniform(how.low, how.high, buffer.shape).astype(np.float32)
         case "constant":
@@ -171,12 +173,12 @@ def _numbers(buffer: Buffer, how: Distribution, random: np.random.Generator) -> 
             return rows * (np.float32(how.scale) / np.linalg.norm(rows, axis=-1, keepdims=True))
         case "causal_mask":
             queries, keys = buffer.shape[-2:]
-            seen = np.arange(keys) <= np.arange(queries)[:, None] + (keys - queries)
-            return np.broadcast_to(np.where(seen, np.float32(0), np.float32(-np.inf)), buffer.shape)
+            causal = np.arange(keys) <= np.arange(queries)[:, None] + (keys - queries)
+            return np.broadcast_to(np.where(causal, np.float32(0), np.float32(-np.inf)), buffer.shape)
         case "block_mask":
             hidden = _blocks_hidden(buffer.shape, random) | (random.integers(0, 8, (*buffer.shape[:-1], 1)) == 0)
-            values = random.standard_normal(buffer.shape, np.float32) * np.float32(how.scale)
-            return np.where(hidden, np.float32(-np.inf), values)
+            seen = random.standard_normal(buffer.shape, np.float32) * np.float32(how.scale)
+            return np.where(hidden, np.float32(-np.inf), seen)
         case "outlier_row":
             rows = random.standard_normal(buffer.shape, np.float32) * np.float32(how.scale)
             outlier = random.integers(0, buffer.shape[-2], (*buffer.shape[:-2], 1, 1))
