@@ -27,6 +27,7 @@ from runners.sandbox import Limits
 from runners.toolchains import CodeObject
 from runners.trees import Trees, folder_digest
 
+SLOWEST = 16e6  # bytes a second of a buffer that is drawn, uploaded, downloaded and compared twice; 70e6 were seen on a busy machine
 START = 10  # seconds in which a child of the host says its first word
 
 
@@ -36,12 +37,19 @@ class BadReference(Exception):
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds of work that one case may take in each kind of child, those of the reference by the clock."""
+    """Seconds of work that one case may take in each kind of child, those of the reference by the clock.
+
+    To fill, copy and compare buffers takes its own time, which no kernel is to blame for.
+    """
 
     run: float = 10.0
     reference: float = 120.0
     session: float = 60.0
     races: float = 60.0
+
+    def with_buffers(self, seconds: float, buffers: Sequence[Buffer]) -> float:
+        """`seconds` and what the case's buffers take on a slow processor."""
+        return seconds + sum(buffer.storage_bytes for buffer in buffers) / SLOWEST
 
 
 @dataclass(frozen=True)
@@ -97,23 +105,25 @@ class Judge:
 
     def _run(self, side: Side, rows: Sequence[Row], seeds: Mapping[int, int], out: Path) -> None:
         wanted = [row for row in rows if row.sides[side].runnable]
-        items = [_item(row, row.sides[side], seeds[row.index]) for row in wanted]
-        answers = self._through("run", items, out, self.patience.run, code_of([row.sides[side] for row in wanted]))
+        items = [self._item(row, row.sides[side], seeds[row.index]) for row in wanted]
+        answers = self._through("run", items, out, code_of([row.sides[side] for row in wanted]))
         for row in wanted:
             said = answer_of(Ran, answers[row.index])
             if failure := trouble(said, side, row.case.nondeterministic):
                 row.fail(replace(failure, file=f"{self.suite}/{row.kernel}/plan.py") if said.too_large else failure)
             row.gpu_seconds += said.seconds
 
-    def _through(
-        self, module: str, items: Sequence[dict[str, Any]], out: Path, patience: float, code: Mapping[str, Path]
-    ) -> dict[int, dict[str, Any]]:
+    def _through(self, module: str, items: Sequence[dict[str, Any]], out: Path, code: Mapping[str, Path]) -> dict[int, dict[str, Any]]:
         def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
-            request = {"device": self.room.device, "patience": patience, "items": some}
-            limits = device_limits(self.device, STALLED * patience, len(some))
+            request = {"device": self.room.device, "items": some}
+            limits = device_limits(self.device, [STALLED * item["patience"] for item in some])
             return ask(module, request, self.room, read=code, write={"/out": own}, limits=limits, on_device=True)
 
-        return through(items, patience, keeping(out, one))
+        return through(items, keeping(out, one))
+
+    def _item(self, row: Row, work: SideWork, seed: int) -> dict[str, Any]:
+        facts = {"index": row.index, "kernel": row.kernel, "patience": self.patience.with_buffers(self.patience.run, row.buffers)}
+        return {**facts, "buffers": [plain(b) for b in row.buffers], "seed": seed, **side_item(work)}
 
     def references(self, rows: Sequence[Row], seeds: Mapping[int, Sequence[int]], calibrate: bool = False) -> dict[int, Referred]:
         """Reference outputs in the place of each row's judge; with `calibrate` each answer of a row has its `limit`."""
@@ -124,6 +134,7 @@ class Judge:
             {
                 "index": row.index,
                 "kernel": row.kernel,
+                "patience": self.patience.with_buffers(self.patience.reference, row.buffers),
                 "folder": row.kernel,
                 "case": plain(row.case),
                 "buffers": [plain(buffer) for buffer in row.buffers],
@@ -153,14 +164,14 @@ class Judge:
 
     def _refer_to_one(self, items: Sequence[dict[str, Any]], rows: Sequence[Row], out: Path) -> dict[int, dict[str, Any]]:
         folders = {f"/suite/{row.kernel}": self._judge_folder(row) for row in rows}
-        patience = self.patience.reference
 
         def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
-            whole = Limits(seconds=patience * len(some), silence=patience + START, cpu_seconds=int(8 * patience * len(some)))
+            each = [item["patience"] for item in some]
+            whole = Limits(seconds=sum(each), silence=max(each) + START, cpu_seconds=int(8 * sum(each)))
             limits = replace(whole, memory_bytes=None, file_bytes=8 << 30)
-            return ask("reference", {"patience": patience, "items": some}, self.room, read=folders, write={"/out": own}, limits=limits)
+            return ask("reference", {"items": some}, self.room, read=folders, write={"/out": own}, limits=limits)
 
-        return through(items, patience, keeping(out, one))
+        return through(items, keeping(out, one))
 
     def _judge_folder(self, row: Row) -> Path:
         tree = self.trees.judge if row.judge is None else {Side.BASE: self.trees.base, Side.HEAD: self.trees.head}[row.judge]
@@ -269,10 +280,6 @@ def judge_failure(row: Row, said: Referred) -> Failure:
     return Failure(FailureKind.INFRASTRUCTURE, message, None, file=said.file, line=said.line)
 
 
-def _item(row: Row, work: SideWork, seed: int) -> dict[str, Any]:
-    return {"index": row.index, "kernel": row.kernel, "buffers": [plain(b) for b in row.buffers], "seed": seed, **side_item(work)}
-
-
 def side_item(work: SideWork) -> dict[str, Any]:
     """Plan and code objects of one side as a child takes them."""
     assert isinstance(work.code, dict)
@@ -289,14 +296,14 @@ def inside_path(code: CodeObject) -> str:
     return f"/code/{code.path.parent.name}/{code.path.name}"
 
 
-def device_limits(device: str, each: float, items: int = 1) -> Limits:
+def device_limits(device: str, each: Sequence[float]) -> Limits:
     """Limits of a child that touches the device: CUDA and HIP reserve more address space than any rlimit should allow.
 
-    It says something between two items of `each` seconds at most; one that is deaf to its alarm is not waited for until all
-    of them could have been done.
+    It says something after each of its items, which take so many seconds at most; one that is deaf to its alarm is not waited
+    for until all of them could have been done.
     """
     start = START if device == "host" else 60
-    whole = Limits(seconds=each * items + start, silence=each + start, cpu_seconds=int(each * items) + start)
+    whole = Limits(seconds=sum(each) + start, silence=max(each) + start, cpu_seconds=int(sum(each)) + start)
     if device == "host":
         return replace(whole, processes=64, file_bytes=2 << 30)
     return replace(whole, memory_bytes=None, processes=1024, file_bytes=32 << 30)

@@ -16,13 +16,8 @@ HANGS = 2  # after so many hangs of one kernel its remaining items are not tried
 ALARMS = (-signal.SIGALRM, -signal.SIGVTALRM)
 
 
-def through(
-    items: Sequence[dict[str, Any]], patience: float, ask: Callable[[Sequence[dict[str, Any]]], Reply]
-) -> dict[int, dict[str, Any]]:
-    """Answers by index. One that ended its process has `crashed` or `hung`, one not tried after hangs `skipped`.
-
-    `patience` is what each item had, in seconds.
-    """
+def through(items: Sequence[dict[str, Any]], ask: Callable[[Sequence[dict[str, Any]]], Reply]) -> dict[int, dict[str, Any]]:
+    """Answers by index. One that ended its process has `crashed` or `hung`, one not tried after hangs `skipped`."""
     answers: dict[int, dict[str, Any]] = {}
     left = list(items)
     while left:
@@ -30,7 +25,7 @@ def through(
         _read(reply, {item["index"] for item in left}, answers)
         flying = next((item for item in left if item["index"] not in answers), None)
         if flying is not None and any(line.get("start") == flying["index"] for line in reply.lines):
-            answers[flying["index"]] = _blame(reply, patience)
+            answers[flying["index"]] = _blame(reply, flying["patience"])
         rest = [item for item in left if item["index"] not in answers]
         if len(rest) == len(left):
             raise SandboxError(f"a child process did not start: {reply.trouble or 'it said nothing'}")

@@ -42,7 +42,7 @@ def _opened(device: str, stop: threading.Event, known: Path | None = None) -> Pr
     room = room_for(device, stop)
     request = {"device": room.device, "known": f"/known/{known.name}" if known else ""}
     mounts = {"/known": known.parent} if known else {}
-    reply = ask("probe", request, room, read=mounts, limits=device_limits(device, SECONDS), on_device=True)
+    reply = ask("probe", request, room, read=mounts, limits=device_limits(device, [SECONDS]), on_device=True)
     if not reply.lines:
         raise SandboxError(f"the device {device} can't be opened: {reply.trouble or 'no answer'}")
     try:

@@ -76,18 +76,16 @@ class RaceCheck:
         items = [self._item(row, side, code, waves) for row, code in ready]
         mounts = {inside_path(built): built.path for _, code in ready for built in code.values()}
 
-        patience = self.patience * len(waves)
-
         def one(some: Sequence[dict[str, Any]]) -> Reply:
-            request = {"patience": patience, "items": some}
-            return ask("race", request, self.room, read=mounts, limits=device_limits("host", STALLED * patience, len(some)))
+            limits = device_limits("host", [STALLED * item["patience"] for item in some])
+            return ask("race", {"items": some}, self.room, read=mounts, limits=limits)
 
-        return {index: answer_of(Raced, answer) for index, answer in through(items, patience, one).items()}
+        return {index: answer_of(Raced, answer) for index, answer in through(items, one).items()}
 
     def _item(self, row: Row, side: Side, code: dict[str, CodeObject], waves: Sequence[int]) -> dict[str, Any]:
         modules = {name: inside_path(built) for name, built in code.items()}
         seed = self.seeds.setdefault(row.index, secrets.randbits(62))
-        facts = {"index": row.index, "kernel": row.kernel, "seed": seed, "waves": waves}
+        facts = {"index": row.index, "kernel": row.kernel, "patience": self.patience * len(waves), "seed": seed, "waves": waves}
         return {**facts, "buffers": [plain(b) for b in row.buffers], "plan": plain(row.sides[side].plan), "modules": modules}
 
 

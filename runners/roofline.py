@@ -52,7 +52,7 @@ def measure(device: str, info: NodeInfo, room: Room, code: Path) -> Roofline:
 
 def _measure(device: str, info: NodeInfo, room: Room, code: Path) -> Roofline:
     request = {"device": room.device, "code": f"/code/{code.name}"}
-    mounts, limits = {"/code": code.parent}, device_limits(device, SECONDS)
+    mounts, limits = {"/code": code.parent}, device_limits(device, [SECONDS])
     reply = ask("roofline", request, room, read=mounts, limits=limits, extra=EXTRA, on_device=True)
     said = answer_of(Reached, reply.lines[0]) if reply.lines else Reached(crashed=reply.trouble or "no answer")
     if why := said.trouble or disturbance(said.telemetry):

@@ -49,6 +49,7 @@ class Timer:
             **facts,
             **sides,
             **seeds,
+            "patience": self.judge.patience.with_buffers(self.judge.patience.session, row.buffers),
             "stage": stage.value,
             "loaded_first": first.value,
             "rules": asdict(rules),
@@ -60,11 +61,11 @@ class Timer:
         code = code_of([row.sides[side] for row in rows for side in Side])
 
         def one(some: Sequence[dict[str, Any]], own: Path) -> Reply:
-            limits = device_limits(judge.device, STALLED * judge.patience.session, len(some))
-            request = {"device": judge.room.device, "patience": judge.patience.session, "items": some}
+            limits = device_limits(judge.device, [STALLED * item["patience"] for item in some])
+            request = {"device": judge.room.device, "items": some}
             return ask("timed", request, judge.room, read=code, write={"/out": own}, limits=limits, extra=EXTRA, on_device=True)
 
-        return through(items, judge.patience.session, keeping(out, one))
+        return through(items, keeping(out, one))
 
     def _accept(self, row: Row, said: Timed, stage: Stage, first: Side, foreign: Telemetry) -> None:
         """Both sides ran alone and were right, so a crash of both together is blamed on neither until it is understood."""

@@ -37,8 +37,7 @@ def answer_each(channel: Channel, answer: Callable[[Mapping[str, Any]], dict[str
     """
     for item in channel.request["items"]:
         channel.say(start=item["index"])
-        patience = channel.request["patience"]
-        with at_most(STALLED * patience, patience):
+        with at_most(STALLED * item["patience"], item["patience"]):
             try:
                 found = answer(item)
             except LaunchError as error:

@@ -20,7 +20,7 @@ def main() -> None:
     for item in channel.request["items"]:
         channel.say(start=item["index"])
         folder = Path("/suite", item["folder"])
-        with at_most(channel.request["patience"]):
+        with at_most(item["patience"]):
             try:
                 answer = judge_case(folder, item, Path("/out"))
             except BaseException as error:  # noqa: BLE001 - whatever a repository's code may raise, SystemExit included

@@ -38,7 +38,7 @@ def test_who_works_on_deaf_to_the_limit_of_its_processor_time_has_taken_too_long
 
 
 def test_a_deaf_item_has_no_more_time_than_any_other_item() -> None:
-    limits = device_limits("host", each=0.5, items=1000)
+    limits = device_limits("host", [0.5] * 1000)
     argv, mounts = sandbox.python()
     done = sandbox.run([*argv, "-c", DEAF], read=mounts, limits=replace(limits, silence=limits.silence - START + 2.0))
     assert done.ended is Ended.TIMED_OUT and done.seconds < 10

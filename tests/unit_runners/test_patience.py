@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from kernels.spec import Buffer, Dtype, Role
+from runners.accuracy import Patience
 from runners.batches import through
 from runners.child import Reply
 from runners.sandbox import Ended, Finished
@@ -33,8 +35,13 @@ def test_who_sleeps_without_end_ends_by_the_clock():
     assert ended("import time; time.sleep(60)", seconds=0.2, worked=30.0) == -signal.SIGALRM
 
 
+def test_a_large_buffer_is_given_the_time_to_be_filled():
+    head = Buffer("W", Role.CONST, Dtype.F32, (256000, 2048))
+    assert 100 < Patience().with_buffers(10.0, [head]) < 200 and Patience().with_buffers(10.0, []) == 10.0
+
+
 @pytest.mark.parametrize("number", [signal.SIGALRM, signal.SIGVTALRM])
 def test_a_hang_is_the_items_that_was_in_flight_and_names_its_patience(number: signal.Signals):
     reply = Reply(({"index": 0}, {"start": 1}), Finished(-number, Ended.SIGNALLED, b"", b"", 99.0))
-    items = [{"index": 0, "kernel": "k"}, {"index": 1, "kernel": "k"}]
-    assert through(items, 7.0, lambda some: reply) == {0: {"index": 0}, 1: {"hung": "took longer than 7 s"}}
+    items = [{"index": 0, "kernel": "k", "patience": 3.0}, {"index": 1, "kernel": "k", "patience": 7.0}]
+    assert through(items, lambda some: reply) == {0: {"index": 0}, 1: {"hung": "took longer than 7 s"}}
