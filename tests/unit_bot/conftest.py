@@ -9,11 +9,14 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from forged_github import TOKENS, Forged, small_repository
+from hypothesis import settings
 
 from bot.cli.setup.manifest import EVENTS, PERMISSIONS
 from bot.forge.limits import Meter
 from bot.forge.serving import Forge
 from bot.forge.world import App, Hook, World
+
+settings.register_profile("large", settings.get_profile("ci"), max_examples=100_000)
 
 
 @pytest.fixture(scope="session")

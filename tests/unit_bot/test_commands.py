@@ -1,7 +1,8 @@
 """The comment grammar: what is a command, what is refused and where, what belongs to somebody else."""
 
 import pytest
-from hypothesis import example, given, settings
+from examples import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.core import reading, words
@@ -189,7 +190,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300, share=1)
 @given(st.one_of(st.text(), st.lists(PIECES, max_size=40).map("".join)))
 @example("\x00/run-test")
 @example("/run-test \u2028 models=all")
@@ -199,7 +200,7 @@ def test_no_text_raises(text):
     assert len(parsed.commands) <= 3
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_shortening_a_text_never_changes_what_is_read(text):
     text = text.replace(reading.MARK, "")
@@ -234,7 +235,7 @@ OTHERS = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200, share=1)
 @given(st.one_of(RUN_TESTS, OTHERS))
 def test_what_is_spelled_is_read_back(command):
     assert only(spell(command)) == command

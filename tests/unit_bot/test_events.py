@@ -5,7 +5,8 @@ import hmac
 import json
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.errors import Refused
@@ -162,7 +163,7 @@ def test_an_unsigned_body_is_never_parsed():
     assert refused.value.status == 401
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.integers(0, 70), st.characters())
 def test_no_mutated_signature_is_accepted(place, letter):
     good = signed(b"{}")["X-Hub-Signature-256"]

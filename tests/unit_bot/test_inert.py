@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 
 import pytest
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -34,6 +35,7 @@ class Tags(HTMLParser):
         self.outside += "" if self.depth else data
 
 
+@examples()
 @given(NASTY)
 def test_a_code_span_holds_anything(text: str) -> None:
     seen = Tags(GFM.render(f"before {code(text)} after"))
@@ -41,6 +43,7 @@ def test_a_code_span_holds_anything(text: str) -> None:
     assert seen.outside.split() == ["before", "after"]
 
 
+@examples()
 @given(NASTY)
 def test_a_table_cell_holds_anything(text: str) -> None:
     seen = Tags(GFM.render(f"| a | b |\n|---|---|\n| {code(text)} | end |\n"))
@@ -48,6 +51,7 @@ def test_a_table_cell_holds_anything(text: str) -> None:
     assert seen.outside.split() == ["a", "b", "end"]
 
 
+@examples()
 @given(NASTY)
 def test_a_fence_holds_anything(text: str) -> None:
     seen = Tags(GFM.render(f"before\n\n{fence(text)}\n\nafter"))

@@ -8,6 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -141,6 +142,7 @@ def test_a_header_that_no_array_has(tmp_path, shape):
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@examples()
 @given(data=st.data())
 def test_flipped_bytes_are_an_error_or_change_nothing(tmp_path_factory, save, data):
     whole = npz(save, quads=np.array(GOOD), order=np.array(ORDER))
@@ -159,6 +161,7 @@ ANYTHING = st.recursive(
 )
 
 
+@examples()
 @given(st.dictionaries(st.sampled_from(["quads", "order", "pairs", "first", "meta"]), ANYTHING, max_size=4))
 def test_whatever_the_json_holds_there_is_an_answer(tmp_path_factory, content):
     code, entry = said_of(tmp_path_factory.getbasetemp() / "any", json.dumps(content).encode())
@@ -168,6 +171,7 @@ def test_whatever_the_json_holds_there_is_an_answer(tmp_path_factory, content):
 TIMES = st.floats(1e-6, 1e12)
 
 
+@examples()
 @given(st.lists(st.lists(st.tuples(TIMES, TIMES, TIMES, TIMES), min_size=5, max_size=8), min_size=2, max_size=4))
 def test_any_times_have_a_verdict_with_numbers(tmp_path_factory, times):
     code, entry = said_of(tmp_path_factory.getbasetemp() / "times", json.dumps(quads(times, [[0] * len(one) for one in times])).encode())

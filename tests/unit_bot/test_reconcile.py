@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 from control_house import REPO, House, house
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from werkzeug.serving import make_server
@@ -45,6 +46,7 @@ def test_a_delivery_that_was_just_asked_for_is_left_alone() -> None:
     assert to_ask_again(failures(100), (), {"a": NOW - 1}, NOW) == []
 
 
+@examples()
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1e6)), max_size=40))
 def test_each_delivery_once_oldest_first_and_never_without_end(listed: list[tuple[str, float]]) -> None:
     failed = [Attempt(number, guid, "push", NOW - age) for number, (guid, age) in enumerate(listed)]

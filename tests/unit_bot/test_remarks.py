@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from examples import examples
 from facts_for_verdicts import measured, session
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cli.judge import judge
@@ -30,14 +31,14 @@ def kinds(sessions: list[np.ndarray], telemetry=()) -> set[Kind]:
     return {remark.kind for remark in remarks_on(sessions, ORDERS, telemetry)}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 10**6), st.floats(0.06, 0.5), st.sampled_from([0.2, 0.5, 0.8]))
 def test_two_clocks_are_two_modes(seed, apart, share):
     rng = np.random.default_rng(seed)
     assert Kind.TWO_MODES in kinds([one * np.where(rng.random(one.shape) < share, 1 + apart, 1.0) for one in times(seed)])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 10**6), st.floats(0.03, 0.5), st.sampled_from([1, -1]))
 def test_a_card_that_warms_up_drifts(seed, drift, sign):
     ramp = np.exp(sign * drift * np.linspace(0, 1, 80)).reshape(20, 4)
@@ -63,7 +64,7 @@ def test_real_sessions_have_the_modes_they_have():
     assert largest_drift([np.log(second["gemm"][0])]) == 0
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.lists(st.floats(1e-3, 1e9), max_size=40), max_size=3))
 def test_no_sample_breaks_the_detectors(samples):
     logs = [np.log(np.array(one, dtype=np.float64)) for one in samples]

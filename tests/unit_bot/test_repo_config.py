@@ -1,7 +1,8 @@
 """The repository's configuration: what it may say, and how a mistake is pointed at."""
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.commands import Name
@@ -94,7 +95,7 @@ def test_what_is_no_configuration_is_an_error_for_a_person(text):
         read_config(text)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.one_of(
         st.text(max_size=200), st.lists(st.sampled_from([*WHOLE.splitlines(), "[", "]", "a.b = 1", "[a.b]", "gate = 1"])).map("\n".join)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ def test_a_new_combination_is_measured(group: Changes, known: Judged) -> None:
 PATHS = st.dictionaries(st.sampled_from([GEMM, FA, SHARED, CONFIG, "kernels/gemm/plan.py", "README.md"]), st.sampled_from("12"))
 
 
+@examples()
 @given(PATHS, PATHS, PATHS, st.sampled_from(["kernels", "kernels/", ".", ""]))
 def test_what_is_judged_was_changed_alike(group: Changes, changes: Changes, drift: Changes, suite: str) -> None:
     found = judged_before(group, Layout(suite, CONFIG, LAYOUT.kernels), [Judged("a", changes, drift)])

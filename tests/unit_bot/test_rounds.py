@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from examples import examples
 from facts_for_verdicts import accuracy, both, case, failed, measured, pool, run, session
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,6 +114,7 @@ def test_times_of_a_round_whose_controls_left_their_fence_are_no_samples() -> No
 ONES = st.sampled_from([measured(), measured(speedup=0.9), measured(speedup=1.2), replace(LOST, case=case("x"))])
 
 
+@examples()
 @given(st.lists(ONES, min_size=1, max_size=5))
 def test_every_session_of_every_round_counts(found: list[Measurement]) -> None:
     whole = joined([facts(one) for one in found], 0.01).measurements

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from examples import examples
 from facts_for_verdicts import accuracy, both, case, failed, measured, pool, run, session
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.report import dump, load
@@ -288,7 +289,7 @@ def test_a_run_survives_its_json():
 MEASUREMENTS = st.lists(st.sampled_from([one for _, one in LADDER]), max_size=5, unique_by=lambda one: one.case.id)
 
 
-@settings(max_examples=100, deadline=None)
+@examples()
 @given(MEASUREMENTS, st.booleans())
 def test_the_run_is_as_bad_as_its_worst_case(measurements, gate):
     order = [verdict for verdict, _ in LADDER]
@@ -299,7 +300,7 @@ def test_the_run_is_as_bad_as_its_worst_case(measurements, gate):
 INVERSE = {V.SLOWER: V.FASTER, V.FASTER: V.SLOWER}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from([0.3, 0.9, 0.98, 0.995, 1.0, 1.004, 1.02, 1.5, 4.0]), st.floats(0, 0.02))
 def test_swapping_the_sides_of_a_confirmed_case_inverts_its_verdict(speedup, scatter):
     there = judge_case(measured(speedup=None, sessions=both(speedup, scatter)))

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -164,11 +165,13 @@ def test_worst_of_several_outputs() -> None:
         check.worst([])
 
 
+@examples()
 @given(FLOATS)
 def test_the_error_of_an_output_against_itself_is_zero(values: np.ndarray) -> None:
     assert check.compare(values, values).rel_l2 == 0.0
 
 
+@examples()
 @given(FLOATS, st.floats(1e-3, 1e3))
 def test_relative_error_does_not_change_with_scale(values: np.ndarray, scale: float) -> None:
     off = values + 0.01 * (1 + np.abs(values))
@@ -176,6 +179,7 @@ def test_relative_error_does_not_change_with_scale(values: np.ndarray, scale: fl
         assert check.compare(off * scale, values * scale).rel_l2 == pytest.approx(check.compare(off, values).rel_l2, rel=1e-6)
 
 
+@examples()
 @given(FLOATS, st.data())
 def test_one_nan_anywhere_fails_any_limit(values: np.ndarray, data: st.DataObject) -> None:
     spoiled = values.copy()
@@ -183,6 +187,7 @@ def test_one_nan_anywhere_fails_any_limit(values: np.ndarray, data: st.DataObjec
     assert check.complaint(check.compare(spoiled, values), math.inf)
 
 
+@examples()
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=32))
 def test_a_limit_is_four_times_the_worst_and_never_zero(figures: list[float]) -> None:
     limit = check.limit_of(figures, Dtype.F32)
@@ -216,7 +221,7 @@ def test_calibration_takes_the_worst_of_its_seeds() -> None:
     assert check.calibrate({}, buffers, reference, reference) == 2.0**-24
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.sampled_from([Dtype.F32, Dtype.F16, Dtype.BF16]), st.integers(0, 1000))
 def test_writing_every_element_leaves_none_unwritten(dtype: Dtype, seed: int) -> None:
     buffer = output(dtype, (3, 5))

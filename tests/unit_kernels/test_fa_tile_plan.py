@@ -7,7 +7,8 @@ from math import ceil
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels import spec
@@ -49,7 +50,7 @@ def planned(case: Json, device: spec.Device, splits: int = 0, registers: int = 1
     return spec.read(spec.Plan, {"schema": 1, "tunables": chosen, "builds": PLAN.builds(case, shown, chosen), **launches})
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(cases(), st.sampled_from(sorted(DEVICES)), st.sampled_from([0, 1, 2, 4, 8, 16]), st.integers(1, 256))
 def test_any_plan_can_be_launched_and_has_room(case: Json, pool: str, splits: int, registers: int) -> None:
     device, lay = DEVICES[pool], PLAN.Layout.of(case)
@@ -66,7 +67,7 @@ def test_any_plan_can_be_launched_and_has_room(case: Json, pool: str, splits: in
         assert plan.launches[1].grid[0] == queries
 
 
-@settings(max_examples=100, deadline=None)
+@examples()
 @given(cases(), st.sampled_from(sorted(DEVICES)), st.sampled_from([0, 1, 4, 16]))
 def test_blocks_cover_queries_once_and_splits_what_a_query_sees_once(case: Json, pool: str, asked: int) -> None:
     lay, plan = PLAN.Layout.of(case), planned(case, DEVICES[pool], asked)
@@ -85,6 +86,7 @@ def test_blocks_cover_queries_once_and_splits_what_a_query_sees_once(case: Json,
             assert all(walked[row_tile] == 1 for row_tile in range(first // rows, ceil(last / rows)) if last > first)
 
 
+@examples()
 @given(st.integers(1, 600), st.integers(1, 5000), st.integers(1, 2000))
 def test_splits_are_the_cheapest_and_never_without_a_tile(tiles: int, blocks: int, resident: int) -> None:
     def cost(splits: int) -> int:
@@ -96,6 +98,7 @@ def test_splits_are_the_cheapest_and_never_without_a_tile(tiles: int, blocks: in
     assert PLAN.wanted_splits(16, tiles, blocks, resident) == min(16, tiles)
 
 
+@examples()
 @given(st.sampled_from(sorted(by_pool())), st.sampled_from([64, 128, 256]), st.integers(0, 256), st.integers(0, 65536))
 def test_residency_is_the_static_gates_and_never_zero(pool: str, threads: int, registers: int, shared: int) -> None:
     """The harness counts what is declared in WGPs, CUs and SMs; a plan that counted otherwise would split too little."""

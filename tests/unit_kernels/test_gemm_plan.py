@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels import check, spec, storage
@@ -72,7 +73,7 @@ SHAPES = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(shape=SHAPES, dtype=st.sampled_from(["f32", "f16", "f16-f32", "q4_0"]), pool=st.sampled_from(sorted(DEVICES)), data=st.data())
 def test_plans_of_any_shape(shape: dict, dtype: str, pool: str, data: st.DataObject) -> None:
     folder, device = load_folder(GEMM), DEVICES[pool]

@@ -6,7 +6,8 @@ from typing import Any
 
 import on_host
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels import spec
@@ -44,7 +45,7 @@ def planned(case: dict[str, Any], device: spec.Device, chosen: dict[str, Any]) -
     return whole, whole.builds[case["kernel"]], whole.launches[0]
 
 
-@settings(max_examples=100, deadline=None)
+@examples()
 @given(case=cases(), pool=st.sampled_from(sorted(DEVICES)))
 def test_any_shape_has_a_legal_plan_for_every_split(case: dict[str, Any], pool: str) -> None:
     device = DEVICES[pool]
@@ -59,7 +60,7 @@ def test_any_shape_has_a_legal_plan_for_every_split(case: dict[str, Any], pool: 
         assert plan == planned(case, device, {"dk_split": split})[0]
 
 
-@settings(max_examples=100, deadline=None)
+@examples()
 @given(case=cases(), pool=st.sampled_from(sorted(by_pool())))
 def test_what_is_declared_resident_fits(case: dict[str, Any], pool: str) -> None:
     device = DEVICES[pool]
@@ -69,7 +70,7 @@ def test_what_is_declared_resident_fits(case: dict[str, Any], pool: str) -> None
         assert infeasible(device, build.block, build.blocks_per_unit, shared, 0) == ""
 
 
-@settings(max_examples=100, deadline=None)
+@examples()
 @given(case=cases(), pool=st.sampled_from(sorted(DEVICES)), asked=st.integers(0, 16))
 def test_the_default_split_is_four_or_the_nearest_a_shape_can(case: dict[str, Any], pool: str, asked: int) -> None:
     device = DEVICES[pool]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import on_host
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels import check, storage
@@ -63,7 +64,7 @@ def one_chunk(q: Array, k: Array, v: Array, g: Array, beta: Array, state: Array)
     return o, a[-1] * state + (kept[-1][:, None] * k).T @ u
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     lengths=st.lists(st.integers(0, 20), min_size=1, max_size=4).filter(any),
     chunk=st.integers(1, 24),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def strided(draw: st.DrawFn) -> Buffer:
     return Buffer("B", role, draw(st.sampled_from(FLOAT_DTYPES)), (rows, columns), (columns + pad, 1), offset)
 
 
+@examples()
 @given(strided(), st.integers(0, 2**63))
 def test_storage_is_decided_by_the_seed(buffer: Buffer, seed: int) -> None:
     first, again = storage.draw(buffer, seed), storage.draw(buffer, seed)
@@ -30,6 +32,7 @@ def test_storage_is_decided_by_the_seed(buffer: Buffer, seed: int) -> None:
         assert np.isfinite(storage.view(buffer, first)).all()
 
 
+@examples()
 @given(strided())
 def test_padding_is_nan_whatever_type_it_is_read_as(buffer: Buffer) -> None:
     data = storage.draw(buffer, 1)
@@ -42,6 +45,7 @@ def test_padding_is_nan_whatever_type_it_is_read_as(buffer: Buffer) -> None:
     assert np.isnan(storage.from_bf16(storage.poison(64).view(np.uint16))).all()
 
 
+@examples()
 @given(strided(), st.data())
 def test_a_changed_byte_is_misplaced_unless_it_is_an_element_of_an_output(buffer: Buffer, data: st.DataObject) -> None:
     before = storage.draw(buffer, 2)
@@ -77,6 +81,7 @@ def test_guard_bands_hold_a_row_and_show_damage() -> None:
     assert storage.damage(storage.poison(4096)) > 0
 
 
+@examples()
 @given(st.floats(width=32))
 def test_bf16_rounds_to_nearest_even(value: float) -> None:
     exact = np.array([value], np.float32)

@@ -1,5 +1,6 @@
 """Cold batches: every described card's last-level cache has forgotten a set of buffers before its turn comes again."""
 
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from runners.host_device import HOST
 CARDS = [*devices.by_target().values(), HOST]
 
 
+@examples()
 @given(st.sampled_from(CARDS), st.integers(1, 1 << 28))
 def test_what_lies_between_two_turns_is_larger_than_the_last_level_cache(card, floats):
     sets, flushed = rotation(card, (Buffer("x", Role.IN, Dtype.F32, (floats,)),))

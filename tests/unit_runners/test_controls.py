@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from noisy import session, sessions
 
@@ -52,7 +53,7 @@ def test_sessions_that_do_not_count_are_taken_again_but_not_for_ever():
     assert control_wants(spoilt) is None and not beyond(spoilt)
 
 
-@settings(max_examples=100, deadline=None)
+@examples()
 @given(st.floats(0.9, 1.1), st.floats(0.9, 1.1), st.floats(0, 0.02), st.floats(1e-3, 1e3))
 def test_neither_the_unit_nor_the_names_of_the_sides_matter(speedup, again, noise, scale):
     taken = both(speedup, again, noise)

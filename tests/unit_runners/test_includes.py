@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,6 +127,7 @@ def test_the_source_itself_lies_in_the_checkout(checkout: Checkout) -> None:
             closure(scope, source)
 
 
+@examples()
 @given(st.text(st.sampled_from(list(' \t#%:include"<>/*\\\nx.hR()')), max_size=60))
 def test_any_text_is_accepted_or_refused_never_more(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("any")

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from small_suite import job, lay
 
@@ -123,7 +124,6 @@ class Paper:
 CODE = CodeObject(Path("/code/of/scale.so"), "paper", 0.0, "", (), {"scale": ""}, {"scale": (8, 8, 4)})
 FINE = Accuracy(0.0, 0.0, 0.0, 1.0, 0, 0, 0, 1e-6, True)
 ROOM = Room(stop=threading.Event())
-SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def sendable(found: Row) -> Measurement:
     return load(Measurement, dump(found.measurement()))
 
 
-@SLOW
+@examples(60)
 @given(answers(DRAFT, FAULT))
 def test_a_draft_or_whose_fault_it_is(tree: Path, builder: Builder, answer: dict[str, Any]) -> None:
     planner = Planner(Side.HEAD, tree / "kernels/scale", "kernels/scale", HOST, ROOM, ("-O3", "-DKG_A=--5"))
@@ -174,7 +174,7 @@ def test_a_draft_or_whose_fault_it_is(tree: Path, builder: Builder, answer: dict
             flags.defines(build), flags.options(build, flags.CLANG)
 
 
-@SLOW
+@examples(60)
 @given(answers(PLANNED, FAULT))
 def test_a_plan_or_whose_fault_it_is(tree: Path, answer: dict[str, Any]) -> None:
     planner = Planner(Side.HEAD, tree / "kernels/scale", "kernels/scale", HOST, ROOM)
@@ -185,7 +185,7 @@ def test_a_plan_or_whose_fault_it_is(tree: Path, answer: dict[str, Any]) -> None
     dump(made)
 
 
-@SLOW
+@examples(60)
 @given(answers(RACED))
 def test_races_or_the_doubt_that_there_are_some(tree: Path, builder: Builder, answer: dict[str, Any]) -> None:
     found = row()
@@ -197,7 +197,7 @@ def test_races_or_the_doubt_that_there_are_some(tree: Path, builder: Builder, an
     sendable(found)
 
 
-@SLOW
+@examples(60)
 @given(answers(RAN), answers(REFERRED, FAULT))
 def test_a_run_is_its_sides_and_a_reference_the_judges(tree: Path, place: Path, ran: dict[str, Any], referred: dict[str, Any]) -> None:
     found = row()
@@ -213,7 +213,7 @@ def test_a_run_is_its_sides_and_a_reference_the_judges(tree: Path, place: Path, 
     sendable(found)
 
 
-@SLOW
+@examples(60)
 @given(answers(TIMED), answers({}, FAULT))
 def test_a_session_or_why_there_is_none(tree: Path, place: Path, timed: dict[str, Any], referred: dict[str, Any]) -> None:
     found = row()
@@ -227,13 +227,14 @@ def test_a_session_or_why_there_is_none(tree: Path, place: Path, timed: dict[str
     sendable(found)
 
 
+@examples()
 @given(st.lists(st.binary(max_size=40) | JSON.map(lambda value: json.dumps(value).encode()), max_size=4).map(b"\n".join))
 def test_lines_are_objects_that_can_be_sent_on(output: bytes) -> None:
     for line in _lines(output):
         json.dumps(line, ensure_ascii=False).encode()
 
 
-@SLOW
+@examples(60)
 @given(answers(LISTED, {**FAULT, "folder": "scale"}))
 def test_a_listing_or_a_broken_judge(tree: Path, answer: dict[str, Any]) -> None:
     trees = Trees(tree, tree, tree)
@@ -249,7 +250,7 @@ def test_a_listing_or_a_broken_judge(tree: Path, answer: dict[str, Any]) -> None
         sendable(one)
 
 
-@SLOW
+@examples(60)
 @given(answers(PROBED))
 def test_a_device_or_the_word_that_it_can_not_be_opened(answer: dict[str, Any]) -> None:
     with pytest.MonkeyPatch.context() as patch:

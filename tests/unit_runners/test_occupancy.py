@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ def test_the_first_resource_to_run_out_is_named(target: str, block: int, registe
     assert (found.blocks_per_unit, found.limiter) == (blocks, limiter)
 
 
+@examples()
 @given(st.sampled_from(ALL), st.integers(1, 1024), st.integers(1, 255), st.integers(0, 49152), st.integers(0, 65536))
 def test_more_of_anything_never_raises_residency(target: str, block: int, registers: int, static: int, dynamic: int) -> None:
     card = device(target)
@@ -97,6 +99,7 @@ def test_more_of_anything_never_raises_residency(target: str, block: int, regist
         assert occupancy(card, *more).blocks_per_unit <= found.blocks_per_unit
 
 
+@examples()
 @given(st.sampled_from(ALL), st.integers(1, 1024), st.integers(0, 65536), st.integers(1, 16))
 def test_what_is_declared_infeasible_is_never_resident(target: str, block: int, shared: int, declared: int) -> None:
     card = device(target)

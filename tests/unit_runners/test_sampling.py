@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from noisy import session, sessions
 
@@ -220,7 +221,7 @@ def swapped(one: Session) -> Session:
     return replace(one, order=tuple(1 - order for order in one.order), loaded_first=first)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(SPEEDUPS, NOISES, SEEDS, st.integers(2, 5))
 def test_swapping_base_and_head_inverts_the_finding(speedup, noise, seed, count):
     taken = sessions(speedup, count, noise=noise, seed=seed)
@@ -230,14 +231,14 @@ def test_swapping_base_and_head_inverts_the_finding(speedup, noise, seed, count)
     assert back[1].lo == pytest.approx(1 / there[1].hi, rel=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@examples()
 @given(SPEEDUPS, SEEDS)
 def test_swapping_a_confirmed_comparison_inverts_it(speedup, seed):
     taken = [*sessions(speedup, seed=seed), *sessions(speedup, seed=seed + 1, stage=Stage.CONFIRM)]
     assert conclude([swapped(one) for one in taken])[0] is INVERSE[conclude(taken)[0]]
 
 
-@settings(max_examples=100, deadline=None)
+@examples()
 @given(SPEEDUPS, NOISES, SEEDS, st.floats(1e-3, 1e3))
 def test_scaling_all_times_changes_nothing(speedup, noise, seed, scale):
     taken = sessions(speedup, noise=noise, seed=seed)
@@ -247,7 +248,7 @@ def test_scaling_all_times_changes_nothing(speedup, noise, seed, scale):
     assert back[1].log == pytest.approx(there[1].log, abs=1e-9)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(SEEDS, st.integers(0, 1), st.integers(0, 14), st.integers(0, 3), st.floats(1e-3, 1e3), st.floats(0.0005, 0.01))
 def test_one_outlier_never_makes_the_same_slower(seed, which, quad, place, factor, noise):
     taken = sessions(noise=noise, seed=seed)
@@ -258,7 +259,7 @@ def test_one_outlier_never_makes_the_same_slower(seed, which, quad, place, facto
     assert found(taken) is not Finding.SLOWER
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(SPEEDUPS, NOISES, SEEDS, st.randoms())
 def test_the_order_of_sessions_does_not_matter(speedup, noise, seed, random):
     taken = sessions(speedup, 4, noise=noise, seed=seed)
@@ -266,7 +267,7 @@ def test_the_order_of_sessions_does_not_matter(speedup, noise, seed, random):
     assert judge_stage(mixed, Stage.SCREEN, Rules()) == judge_stage(taken, Stage.SCREEN, Rules())
 
 
-@settings(max_examples=100, deadline=None)
+@examples()
 @given(st.lists(st.floats(-1, 1), min_size=5, max_size=40))
 def test_a_location_lies_among_its_values(values):
     part = location(np.array(values))

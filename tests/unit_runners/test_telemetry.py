@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from noisy import session, sessions
@@ -57,6 +58,7 @@ def test_a_power_cap_that_holds_throughout_is_recorded_and_disturbs_nothing():
     assert told["capped"] == "software power cap" and disturbance(told) == ""
 
 
+@examples()
 @given(st.dictionaries(st.sampled_from(["sm_mhz", "sm_mhz_min", "ecc", "own", "apart", "xid", "throttle"]), st.floats() | st.text()))
 def test_no_telemetry_breaks_the_judgement(telemetry):
     assert isinstance(disturbance(telemetry), str)
