@@ -32,6 +32,7 @@ class Node:
     client: NodeClient
     quarantine: Quarantine = field(default_factory=Quarantine)
     draining: threading.Event = field(default_factory=threading.Event)
+    leaving: threading.Event = field(default_factory=threading.Event)
     stop: threading.Event = field(default_factory=threading.Event)
     _wanted: threading.Event = field(default_factory=threading.Event)
     _busy: threading.Lock = field(default_factory=threading.Lock)
@@ -74,6 +75,13 @@ class Node:
         self.draining.set()
         self._wanted.set()
 
+    def told_to_stop(self) -> None:
+        """Once: take no new job. Again: give the one in hand back, for another node to do."""
+        if self.draining.is_set():
+            self.leaving.set()
+            self.stop.set()
+        self.stop_looking()
+
     def drain(self) -> None:
         """Take no new job and wait for the one in hand."""
         self.stop_looking()
@@ -86,8 +94,10 @@ class Node:
             return False
         log.info("job %s of %s, head %s", claim.job.id, claim.job.repository, claim.job.head)
         self.stop = threading.Event()
+        if self.leaving.is_set():
+            self.stop.set()
         with HttpReporter(self.client, claim.job.attempt, self.stop) as reporter:
-            outcome = self._do(claim, reporter)
+            outcome = self._told(self._do(claim, reporter))
             self._finish(claim.job, outcome)
         return self._still_good(outcome)
 
@@ -100,10 +110,16 @@ class Node:
         self._failures += 1
         return self._failures < MOST_FAILURES or self._rest(f"two jobs in a row failed here, the last one so: {failure.message}")
 
+    def _told(self, outcome: Outcome) -> Outcome:
+        """The outcome as the server hears it: only a job that it cancelled itself is cancelled."""
+        if outcome.ending is not Ending.CANCELLED or not self.leaving.is_set():
+            return outcome
+        return Outcome(Ending.FAILED, failure=Failure(FailureKind.INFRASTRUCTURE, "the node was stopped while it was at the job"))
+
     def _finish(self, job: Job, outcome: Outcome) -> None:
         log.info("job %s %s%s", job.id, outcome.ending.value, f": {outcome.failure.message}" if outcome.failure else "")
         try:
-            insist(lambda: self.client.done(job.attempt, outcome), threading.Event())
+            insist(lambda: self.client.done(job.attempt, outcome), self.leaving)
         except NotCurrent:
             log.info("job %s was another's by then", job.id)
 

@@ -88,7 +88,7 @@ def _unacked(name: str) -> dict[str, str]:
 
 
 def serve(settings: NodeSettings) -> None:
-    """Work until SIGTERM, which lets the job in hand end; a lost message costs at most one poll."""
+    """Work until SIGTERM, which lets the job in hand end, a second one gives it back; a lost message costs at most one poll."""
     settings = _known(settings)
     settings.state.mkdir(parents=True, exist_ok=True)
     if shutil.which("git") is None:
@@ -97,7 +97,7 @@ def serve(settings: NodeSettings) -> None:
         node = Node(settings, NodeClient(settings.url, settings.key()))
         app = make_app(settings, node)
         threading.Thread(target=node.poll, args=[settings.poll_seconds], name="poll", daemon=True).start()  # also without a broker
-        worker_shutting_down.connect(lambda **_: node.stop_looking(), weak=False)
+        worker_shutting_down.connect(lambda **_: node.told_to_stop(), weak=False)
         app.worker_main(["worker", "--pool=solo", "--loglevel=INFO", "--without-gossip", "--without-mingle", "--without-heartbeat"])
         node.drain()
 
@@ -132,10 +132,11 @@ class Fleet:
     settings: NodeSettings
     devices: Sequence[str]
     stop: threading.Event = field(default_factory=threading.Event)
+    again: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self.stop.set())
+            signal.signal(number, lambda *_: (self.again if self.stop.is_set() else self.stop).set())
         keepers = [threading.Thread(target=self._keep, args=[device], name=device) for device in self.devices]
         for keeper in keepers:
             keeper.start()
@@ -146,16 +147,24 @@ class Fleet:
         rest = Quarantine()
         while not self.stop.is_set():
             words = [sys.executable, "-m", "runners.node_process"]
-            process = subprocess.Popen(words, env=self._environment(device), preexec_fn=ends_with_me())
+            # A session of its own, as a terminal's Ctrl-C would reach it beside what it is sent below, and so twice.
+            process = subprocess.Popen(words, env=self._environment(device), preexec_fn=ends_with_me(), start_new_session=True)
             while process.poll() is None and not self.stop.wait(0.2):
                 continue
             if process.poll() is None:
-                process.terminate()
-                process.wait()  # it ends its job first
+                self._end(process)
                 return
             rest.begin(f"{device} ended with {process.returncode}")
             log.error("%s; again in %.0f s", rest.reason, rest.left())
             self.stop.wait(rest.left())
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """It ends its job first, or gives it back when it is told again."""
+        process.terminate()
+        while process.poll() is None and not self.again.wait(0.2):
+            continue
+        process.terminate()
+        process.wait()
 
     def _environment(self, device: str) -> dict[str, str]:
         own = {"KERNELGATE_DEVICE": device, "KERNELGATE_STATE": str(self.settings.state / device.replace(":", "-"))}

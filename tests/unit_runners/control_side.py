@@ -74,7 +74,7 @@ def control_side(**how: Any) -> Iterator[ControlSide]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            body = self.rfile.read(int(self.headers["Content-Length"] or 0))
             body = gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
             _, _, path = self.path.partition("/node/v1/")
             answer = side.answer(Call(_kind(path), path, self.headers["Authorization"], json.loads(body or b"null")))
