@@ -37,6 +37,17 @@ def put(house: House, attempt: str, tunables: dict[str, int | str] | None = None
     return house.node("PUT", f"/attempts/{attempt}/cases/{CASE.id}", body, key).status_code
 
 
+def every_word(house: House, attempt: str, key: str) -> set[int]:
+    """What each call that a node makes for its attempt is answered."""
+    words: tuple[tuple[str, str, bytes | dict[str, object]], ...] = (
+        ("POST", "/beat", {"phase": "timing"}),
+        ("PUT", "/cases", dump(Enumeration((CASE,)))),
+        ("PUT", f"/cases/{CASE.id}", dump(good())),
+        ("POST", "/done", {"outcome": json.loads(dump(outcome()))}),
+    )
+    return {house.node(verb, f"/attempts/{attempt}{path}", body, key).status_code for verb, path, body in words}
+
+
 def view(house: House):  # type: ignore[no-untyped-def]
     return house.store.runs.recent()[0].jobs[0]
 
@@ -58,7 +69,7 @@ def test_a_revoked_key_is_refused_at_once_and_its_results_distrusted(queued: Hou
     attempt = job(queued).attempt
     assert put(queued, attempt) == 204
     queued.store.nodes.revoke("node-1", since=queued.clock.now - 10)
-    assert queued.node("POST", f"/attempts/{attempt}/beat", {"phase": "build"}).status_code == 401
+    assert every_word(queued, attempt, queued.key) == {401} and queued.claim().status_code == 401
     _, facts = queued.store.runs.facts(queued.store.runs.recent()[0].id)
     assert facts[0].measurements == ()
 
@@ -113,21 +124,15 @@ def test_a_silent_node_loses_the_job_and_its_late_words_are_refused(queued: Hous
     queued.turn()
     second = job(queued, queued.store.nodes.add("node-2", "host", [REPO]))
     assert second.attempt != first
-    for verb, path, body in (
-        ("POST", "/beat", {"phase": "timing"}),
-        ("PUT", "/cases", dump(Enumeration((CASE,)))),
-        ("PUT", f"/cases/{CASE.id}", dump(good())),
-        ("POST", "/done", {"outcome": json.loads(dump(outcome()))}),
-    ):
-        assert queued.node(verb, f"/attempts/{first}{path}", body).status_code == 409
+    assert every_word(queued, first, queued.key) == {409}
     assert view(queued).done == 1  # what the first attempt delivered in time stays
 
 
 def test_another_nodes_attempt_is_not_ours(queued: House) -> None:
     attempt = job(queued).attempt
     other = queued.store.nodes.add("node-2", "host", [REPO])
-    assert put(queued, attempt, key=other) == 409
-    assert queued.node("POST", f"/attempts/{attempt}/beat", {"phase": "x"}, other).status_code == 409
+    assert every_word(queued, attempt, other) == {409} and every_word(queued, "f" * 32, queued.key) == {409}
+    assert view(queued).state is JobStatus.CLAIMED and view(queued).done == 0
 
 
 def test_two_lost_attempts_end_the_job(queued: House) -> None:

@@ -228,7 +228,7 @@ def test_a_runner_of_several_devices_killed_outright_leaves_no_node_behind(tmp_p
     assert not psutil.wait_procs(nodes, timeout=30)[1]
 
 
-@pytest.mark.parametrize("minutes", [-10, 10])
+@pytest.mark.parametrize("minutes", [-10, 10, 24 * 60])
 def test_a_clock_that_is_wrong_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: int) -> None:
     monkeypatch.setattr(Node, "_execute", lambda *_: Outcome(Ending.COMPLETED))
     right = time.time
