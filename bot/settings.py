@@ -74,8 +74,7 @@ class Settings(BaseSettings):
     @field_validator("github_api")
     @classmethod
     def _safe_address(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+        if not is_safe_address(value):
             raise ValueError("the GitHub API is spoken to over https only (http on loopback alone)")
         return value.rstrip("/")
 
@@ -121,6 +120,16 @@ def _names_redis(address: str) -> bool:
     if parts.scheme == "redis+socket":
         return not parts.hostname and port is None and len(parts.path) > 1
     return parts.scheme in ("redis", "rediss") and re.fullmatch(r"/?\d*", parts.path) is not None
+
+
+def is_safe_address(value: str) -> bool:
+    """Whether credentials may be sent there: over https, or over http that never leaves this machine."""
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    host = parts.hostname or ""
+    return bool(host) if parts.scheme == "https" else parts.scheme == "http" and is_loopback(host)
 
 
 def is_loopback(host: str) -> bool:

@@ -19,6 +19,7 @@ COMMANDS = {
     "judge": "faster or slower, from measured samples",
     "parse": "what the bot would understand of a comment",
     "render": "a run's JSON as the report the bot would post",
+    "setup": "the GitHub App, with one click; its keys stored",
     "serve": "the web process and the control loop",
     "runner": "a node, which takes jobs and runs them",
     "node": "node keys: add, revoke, list",
