@@ -12,12 +12,13 @@ from github.PullRequest import PullRequest
 from github.Requester import Requester
 from paper_github import HEAD, PaperGitHub
 from paper_scene import Scene
-from test_flow_commands import asked, opened
+from test_flow_commands import asked, head, opened, push
 from test_webhook import headers
 
 from bot.adapters.github import _pull_state
 from bot.core.records import PullState
 from bot.flow.ports import Declined
+from bot.forge import git
 
 __all__ = ["house"]
 
@@ -126,6 +127,17 @@ def test_a_deleted_fork_is_still_a_strangers(tmp_path: Path) -> None:
     scene.comment(f"/ok-to-test {HEAD}", 2)
     scene.play()
     assert [check.conclusion for check in scene.github.checks.values()] == ["success"]
+
+
+def test_what_others_merged_since_is_not_charged_to_the_pull_request(house: House) -> None:
+    opened(house)
+    fork_point = head(house) + "^"
+    push(house, "main", {"kernels/scale/scale.cu": "// faster by others\n"})
+    house.forget_deliveries()
+    house.comment(RUN)
+    house.turn()
+    (run,) = house.store.runs.recent()
+    assert run.new.base == git.resolve(house.forged.world.repositories[REPO].path, fork_point)
 
 
 def test_the_backlog_is_told_to_whoever_asks(house: House) -> None:
