@@ -249,6 +249,26 @@ def test_a_pool_that_falls_silent_is_told_within_a_minute(queued: House) -> None
     assert "no node connected" in queued.cards()[0]
 
 
+def test_a_card_that_was_just_rewritten_says_that_too(house: House) -> None:
+    """Of runs that decide no check, which would say it in any case."""
+    house.world = replace(house.world, card_seconds=60.0)
+    house.open_pull()
+    house.turn()
+    house.work()
+    house.clock.now += 60
+    house.turn()
+    house.clock.now += 30
+    house.claim()
+    fell_silent = house.clock.now
+    house.clock.now += 40
+    house.comment("/run-test models=llama-1b")
+    house.turn()
+    assert "llama-1b" in house.cards()[0] and "no node connected" not in house.cards()[0]
+    while "no node connected" not in house.cards()[0]:
+        house.turn(1)
+        assert house.clock.now <= fell_silent + 60
+
+
 def test_the_nodes_page_shows_what_a_node_says_and_only_keys_in_use(house: House) -> None:
     card = {"name": "<b>MI50</b>", "target": "gfx906", "memory_bytes": 32 << 30, "driver": "HIP 70051831"}
     said = {"pool": "host", "devices": ["hip:0"], "card": card, "toolchains": ["clang 19"], "protocol": 1, "harness": HARNESS}

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from bot.adapters.store.base import Part
-from bot.adapters.store.queueing import run_changed
+from bot.adapters.store.queueing import hasten_cards, run_changed
 from bot.adapters.store.tables import AttemptRow, JobRow, NodeRow, RunRow
 from bot.core.nodes import DeviceWord, Node, NodeState
 from bot.core.records import AttemptState, JobStatus
@@ -72,18 +72,20 @@ class Nodes(Part):
             for id, told in changed.items():
                 row = session.get_one(NodeRow, id, with_for_update=True)
                 row.facts = {**row.facts, "told": told}
-                _tell_those_who_wait(session, row.pool)
+                _tell_those_who_wait(session, row.pool, at_once=told.startswith(NodeState.SILENT))
 
     def pools(self, repository: str) -> tuple[str, ...]:
         """The pools with a node that serves this repository."""
         return tuple(sorted({node.pool for node in self.all() if node.revoked is None and node.serves(repository)}))
 
 
-def _tell_those_who_wait(session: Session, pool: str) -> None:
-    """Why their jobs wait is another reason now."""
+def _tell_those_who_wait(session: Session, pool: str, at_once: bool) -> None:
+    """Why their jobs wait is another reason now; `at_once` where a minute has nearly passed until that was known."""
     waiting = select(JobRow.run_id).where(JobRow.pool == pool, JobRow.state == JobStatus.QUEUED)
     for run in session.scalars(select(RunRow).where(RunRow.id.in_(waiting))):
         run_changed(session, run)
+        if at_once:
+            hasten_cards(session, run)
 
 
 def _hash(key: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from bot.adapters.store.base import fresh_id
@@ -28,6 +28,12 @@ def want_card(session: Session, repository: str, number: int) -> None:
     pull = session.scalar(select(PullRow.id).where(PullRow.repository == repository, PullRow.number == number))
     if pull is not None:
         want(session, Item.CARD, pull, repository, number)
+
+
+def hasten_cards(session: Session, run: RunRow) -> None:
+    """What those who asked for a run have to hear does not wait until their card may be rewritten again."""
+    cards = (OutboxRow.item == Item.CARD, OutboxRow.repository == run.repository, OutboxRow.number.in_(_numbers(session, run)))
+    session.execute(update(OutboxRow).where(*cards).values(posted_at=None))
 
 
 def want_check(session: Session, repository: str, sha: str) -> None:
