@@ -75,8 +75,9 @@ def run(
     inside = [*bubblewrap.mounts(read, write, devices), *bubblewrap.environment(env), "--chdir", cwd]
     command = ["--", *who.words(devices), *_rlimits(limits), *argv]
     who.take(written)
-    with tempfile.TemporaryFile() as status, _sealed(stdin) as given, _sealed(seccomp.program()) as refused, _group(limits) as group:
-        inside += ["--json-status-fd", str(status.fileno()), *(["--seccomp", str(refused.fileno())] if seccomp.program() else [])]
+    filtered = seccomp.program(card=bool(devices))
+    with tempfile.TemporaryFile() as status, _sealed(stdin) as given, _sealed(filtered) as refused, _group(limits) as group:
+        inside += ["--json-status-fd", str(status.fileno()), *(["--seccomp", str(refused.fileno())] if filtered else [])]
         with _sealed(b"\0".join(word.encode() for word in inside) + b"\0") as words:  # a command line can be read from inside
             whole = group.wrap([*_isolation(who), "--args", str(words.fileno()), *command])
             process = _start(whole, given.fileno(), [file.fileno() for file in (status, refused, words)])
