@@ -35,6 +35,7 @@ from runners.vitals import Unfit
 
 NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 ROCM = Path("/opt/rocm/.info/version")
+NO_APP = "`kernelgate setup` makes the App and prints this"
 LINE = b'extern "C" int kg_doctor() { return 1; }\n'
 
 
@@ -191,9 +192,9 @@ def _settings(settings: Settings) -> Finding:
     if not settings.repositories:
         remedies.append(f"list the repositories to serve in {PREFIX}REPOSITORIES")
     if not settings.secrets:
-        remedies.append(f"name a file with the webhook's secret in {PREFIX}WEBHOOK_SECRETS_FILE")
+        remedies.append(f"name a file with the webhook's secret in {PREFIX}WEBHOOK_SECRETS_FILE ({NO_APP})")
     if settings.github_token is None and (settings.github_app_id is None or settings.github_app_key is None):
-        remedies.append(f"set {PREFIX}GITHUB_APP_ID and {PREFIX}GITHUB_APP_KEY_FILE")
+        remedies.append(f"set {PREFIX}GITHUB_APP_ID and {PREFIX}GITHUB_APP_KEY_FILE ({NO_APP})")
     return Finding("settings", ", ".join(f"{name}={value}" for name, value in sorted(shown.items())), "; ".join(remedies))
 
 

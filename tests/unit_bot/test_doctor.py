@@ -26,7 +26,14 @@ def test_each_missing_piece_has_a_remedy(tmp_path: Path) -> None:
     where = f"sqlite:///{tmp_path}/none.db"
     done = examined(repositories="a/b", broker="redis://:canary@127.0.0.1:9/0", database=where, github_api="http://127.0.0.1:9")
     assert done.exit_code == 2
-    for remedy in ("WEBHOOK_SECRETS_FILE", "GITHUB_APP_ID", "start Redis or Valkey", "kernelgate serve makes it", "install the App"):
+    for remedy in (
+        "WEBHOOK_SECRETS_FILE",
+        "GITHUB_APP_ID",
+        "start Redis or Valkey",
+        "kernelgate serve makes it",
+        "install the App",
+        "kernelgate setup",
+    ):
         assert remedy in done.output
     assert "canary" not in done.output and not (tmp_path / "none.db").exists()
 
