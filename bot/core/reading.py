@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-MARK = "\ufdd0"
+MARK = "\ufdd0"  # followed by the line's number: a mark in a link's address is shown nowhere, one in its title as often as it is used
+NUMBER = re.compile(rf"{MARK}(\d+)")
 CANDIDATE = re.compile(r"^ {0,3}/([^\s/]\S{0,40})", re.MULTILINE)
 LINE_END = re.compile(r"\r\n?")
 PLAIN = re.compile(r"[A-Za-z0-9,:=./@ -]*")
@@ -61,36 +62,31 @@ def candidates(text: str, relevant: Callable[[str], bool]) -> list[int]:
     return found
 
 
-def marked(line: str) -> str:
+def marked(line: str, number: int) -> str:
     """The line with the mark before its /, and without a rest that means nothing to Markdown."""
     head, slash, rest = line.partition("/")
-    return f"{head}{MARK}{slash}{'x' if PLAIN.fullmatch(rest) else rest}"
+    return f"{head}{MARK}{number}{slash}{'x' if PLAIN.fullmatch(rest) else rest}"
 
 
 def _among(raw: list[str], wanted: list[int]) -> list[Line]:
-    shown = in_paragraphs(_shortened(raw, set(wanted)))
-    return [Line(index + 1, raw[index]) for index, good in zip(wanted, shown, strict=True) if good]
+    found = in_paragraphs(_shortened(raw, set(wanted)))
+    return [Line(index + 1, raw[index]) for index in wanted if index in found]
 
 
-def in_paragraphs(lines: list[str]) -> list[bool]:
-    """For each marked line, in order, whether its mark begins a line of text of a top-level paragraph."""
+def in_paragraphs(lines: list[str]) -> set[int]:
+    """The numbers of the marks that begin a line of text of a top-level paragraph."""
     tokens = MARKDOWN.parse("\n".join(lines))
-    verdicts: list[bool] = []
-    for before, token in zip([None, *tokens], tokens, strict=False):
-        if token.type == "inline":
-            plain = before is not None and before.type == "paragraph_open" and before.level == 0
-            verdicts += [plain and good for good in _inline_marks(token)]
-        else:
-            verdicts += [False] * token.content.count(MARK)
-    return verdicts
+    plain = (token for before, token in pairwise(tokens) if before.type == "paragraph_open" and before.level == 0)
+    return {number for inline in plain for number in _begun(inline)}
 
 
-def _inline_marks(inline: Token) -> Iterator[bool]:
+def _begun(inline: Token) -> Iterator[int]:
+    """The numbers of the marks that begin a line of an inline token's text."""
     starts = True
     for child in inline.children or []:
-        count = child.content.count(MARK) + sum(str(value).count(MARK) for value in child.attrs.values())
-        for position in range(count):
-            yield position == 0 and starts and child.type == "text" and child.content.startswith(MARK)
+        mark = NUMBER.match(child.content)
+        if starts and child.type == "text" and mark:
+            yield int(mark[1])
         starts = child.type in ("softbreak", "hardbreak")
 
 
@@ -99,7 +95,7 @@ def _shortened(raw: list[str], wanted: set[int]) -> list[str]:
     end = max(wanted) + 1
     while end < len(raw) and raw[end].strip(" \t"):
         end += 1
-    lines = [marked(line) if index in wanted else line for index, line in enumerate(raw[:end])]
+    lines = [marked(line, index) if index in wanted else line for index, line in enumerate(raw[:end])]
     text = "\n".join(lines) + "\n"
     if LASTING_HTML.search(text):
         return lines
