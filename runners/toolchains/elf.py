@@ -50,7 +50,7 @@ def kernels(path: Path) -> tuple[KernelFacts, ...]:
             image = ELFFile(file)
             reader = readers[image["e_machine"]]
             return tuple(sorted(reader(image), key=lambda kernel: kernel.name))
-        except (ELFError, KeyError, IndexError, ValueError) as error:
+        except (ELFError, KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise BadCodeObject(f"{path.name} is no code object that can be read: {error!r}") from error
 
 

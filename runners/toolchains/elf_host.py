@@ -19,6 +19,8 @@ from runners.emulator.description import Parameter
 SHARED_SECTION = re.compile(r"^\.l?bss\.(?P<symbol>.*B9kg_shared.*)$")  # by the tag that the prelude's __shared__ gives
 GLOBAL_SECTION = re.compile(r"^\.l?bss\.(?!.*B9kg_shared)")
 RED_ZONE = 256  # bytes after each shared variable of an instrumented build, so that an overrun meets nothing legal
+LOADERS = frozenset({"SHT_INIT_ARRAY", "SHT_FINI_ARRAY", "SHT_PREINIT_ARRAY"})
+IFUNC = "STT_LOOS"  # GNU's: a function that chooses another
 _QUALIFIERS = frozenset({"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type"})
 _POINTERS = frozenset({"DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type"})
 _DW_ATE_FLOAT = 4
@@ -71,6 +73,12 @@ class HostObject:
             return False
         section = self.sections[symbol["st_shndx"]]
         return bool(section["sh_flags"] & 1) and not SHARED_SECTION.match(section.name)
+
+    def run_when_loaded(self) -> str:
+        """The first section or function that a loader would run by itself; no hash of a kernel covers it."""
+        found = [s.name for s in self.sections if s["sh_type"] in LOADERS or s.name.startswith((".ctors", ".dtors", ".init", ".fini"))]
+        found += [s.name for s in self.symbols if s["st_info"]["type"] == IFUNC]
+        return found[0] if found else ""
 
     def undefined(self) -> frozenset[str]:
         """Names the object expects from elsewhere."""

@@ -90,7 +90,11 @@ class HostToolchain:
             kernels = compiled.kernels()
         except elf_host.UnusableKernel as error:
             raise CompileError(str(error), log=str(error), file=source) from error
-        for problem in _faults(compiled, kernels, _offered(objects.folder(self.compiler, self._portable))):
+        if not request.instrument and (section := compiled.run_when_loaded()):  # instrumentation brings its own
+            problem = f"{source}:1: error: it has code that runs when it is loaded ({section}), which no device has"
+            raise CompileError(problem, log=problem, file=source, line=1)
+        runtime = objects.folder(self.compiler, self._portable)
+        for problem in _faults(compiled, kernels, runtime):
             raise CompileError(problem, log=problem, file=source)
         return kernels
 
@@ -106,10 +110,15 @@ class HostToolchain:
         return append(library, _description(library, kernels, kept))
 
 
-def _faults(compiled: elf_host.HostObject, kernels: Sequence[elf_host.HostKernel], offered: frozenset[str]) -> Iterator[str]:
-    """Why this object cannot become a code object: a shared library alone would find out only when it is loaded."""
-    for name in sorted(compiled.undefined() - offered - COMPILERS_OWN):
+def _faults(compiled: elf_host.HostObject, kernels: Sequence[elf_host.HostKernel], runtime: Path) -> Iterator[str]:
+    """Why this object cannot become a code object: a shared library alone would find out only when it is loaded.
+
+    What the runtime takes from elsewhere it would take from this object, unseen by any kernel's hash.
+    """
+    for name in sorted(compiled.undefined() - _offered(runtime) - COMPILERS_OWN):
         yield f"{name} is declared and called, but neither the prelude nor this source defines it"
+    for name in sorted(compiled.defined() & _wanted(runtime)):
+        yield f"{name} is defined here, and is the emulator's own"
     for kernel in kernels:
         if len(kernel.parameters) > MAX_ARGUMENTS:
             yield f"{kernel.name} has more than {MAX_ARGUMENTS} parameters"
@@ -119,6 +128,12 @@ def _faults(compiled: elf_host.HostObject, kernels: Sequence[elf_host.HostKernel
 def _offered(runtime: Path) -> frozenset[str]:
     """What the emulator's runtime defines."""
     return frozenset().union(*(elf_host.HostObject(path.read_bytes()).defined() for path in runtime.glob("*.o")))
+
+
+@cache
+def _wanted(runtime: Path) -> frozenset[str]:
+    """What the emulator's runtime takes from the machine's libraries."""
+    return frozenset().union(*(elf_host.HostObject(path.read_bytes()).undefined() for path in runtime.glob("*.o"))) - _offered(runtime)
 
 
 def _resources(kernel: elf_host.HostKernel, request: CompileRequest) -> KernelResources:

@@ -15,7 +15,15 @@ ALLOWED = ("/src", "/prelude")
 # `path:12:3: error`, `path(12): error`, `In file included from path:12`, `path:(.text+0x1)`
 _PLACE = re.compile(r"^(?:In file included from |\s+from )?(?P<path>[^\s:()\"']+)(?::\d+|\(\d+\))[:,)]?")
 _ABSOLUTE = re.compile(r"(?<![\w/.])/(?:proc|sys|etc|dev|root|home|run|var|tmp)/[^\s:;,()\"'<>]*")
-_DIRECTIVES = re.compile(r"^\s*\.(?:incbin|include|macro|altmacro|irpc?|rept)\b", re.MULTILINE)
+# An assembler takes several statements of a line, and comments and labels before them.
+_STATEMENT = r"(?:^|[;:}]|\*/)\s*\."
+_NAMES = "incbin|include|macro|altmacro|i?repc?|rept|irpc?|endr|endm|pushsection|popsection|previous|subsection"
+_DIRECTIVES = re.compile(rf"{_STATEMENT}(?:{_NAMES})\b", re.MULTILINE | re.IGNORECASE)
+_SECTION = re.compile(rf'{_STATEMENT}section\s+"?(?P<name>[^\s,"]+)', re.MULTILINE | re.IGNORECASE)
+_METADATA = re.compile(rf"{_STATEMENT}amdgpu_metadata\b", re.MULTILINE | re.IGNORECASE)
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_ONCE = frozenset({".debug_info", ".debug_abbrev"})
+_NEVER = re.compile(r".*\\|\.zdebug|\.note(?!\.GNU-stack$|\.gnu\.property$)")
 _FIRST_ERROR = re.compile(
     r"^(?P<file>[^\s:()]+)(?::(?P<line>\d+)(?::\d+)?|\((?P<paren>\d+)\)):\s*(?:fatal |catastrophic )?error", re.MULTILINE
 )
@@ -54,10 +62,21 @@ def refuse_foreign(opened: Iterable[str], toolchain_roots: Sequence[str], source
 
 
 def refuse_assembler_files(assembly: str, source: str) -> None:
-    """CompileError if inline assembly reached for a file or for the macros that could hide one; compilers write neither."""
-    if _DIRECTIVES.search(assembly):
-        message = f"{source}:1: error: inline assembly may not use file or macro directives"
+    """CompileError if inline assembly reached for a file or for the macros that could hide one, or writes what is read out here as
+    the compiler's word on its code; compilers write none of the former."""
+    if _DIRECTIVES.search(_STRING.sub('""', assembly)):
+        message = f"{source}:1: error: inline assembly may not use file, macro or section directives"
         raise CompileError(message, log=message, file=source, line=1)
+    if _describes(assembly):
+        message = f"{source}:1: error: inline assembly may not write what describes the code"
+        raise CompileError(message, log=message, file=source, line=1)
+
+
+def _describes(assembly: str) -> bool:
+    """Whether notes or debug information have another author than the compiler, which begins each such section once."""
+    names = [match["name"] for match in _SECTION.finditer(assembly)]
+    repeated = any(names.count(name) > 1 for name in _ONCE) or len(_METADATA.findall(assembly)) > 1
+    return repeated or any(_NEVER.match(name) for name in names)
 
 
 def _without_foreign(lines: Iterable[str], roots: Sequence[str]) -> Iterable[str]:
