@@ -16,7 +16,8 @@ class JobPhase(StrEnum):
 
 @dataclass(frozen=True)
 class JobState:
-    """One pool's job. `place` counts from 1 in its queue; `reason` says why it waits or how it failed."""
+    """One pool's job. `place` counts from 1 in its queue; `reason` says why it waits or how it failed; `minutes` until it
+    is likely to end, 0 where nobody can tell."""
 
     pool: str
     phase: JobPhase
@@ -25,6 +26,7 @@ class JobState:
     done: int = 0
     total: int = 0
     reason: str = ""
+    minutes: int = 0
 
 
 @dataclass(frozen=True)

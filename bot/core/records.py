@@ -167,7 +167,7 @@ class NewRun:
 
 @dataclass(frozen=True)
 class JobView:
-    """A job as the card and the judge see it."""
+    """A job as the card and the judge see it; `left` are the seconds until it is likely to end."""
 
     id: str
     pool: str
@@ -184,6 +184,7 @@ class JobView:
     old_nodes: int = 0
     rests: str = ""
     round: int = 0
+    left: float | None = None
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def _run_state(world: World, run: RunView) -> RunState:
 
 def _job_state(job: JobView) -> JobState:
     key = (job.pool, PHASES[job.state], job.phase, job.place, job.done, job.total or 0)
-    return JobState(*key, reason=_why(job))
+    return JobState(*key, reason=_why(job), minutes=0 if job.left is None else max(1, round(job.left / 60)))
 
 
 def _why(job: JobView) -> str:

@@ -14,7 +14,7 @@ from bot.adapters.store.jobs import ATTEMPTS, end_job, give_back
 from bot.adapters.store.plain import from_json
 from bot.adapters.store.queueing import run_changed
 from bot.adapters.store.tables import AttemptRow, JobRow, NodeRow, ResultRow, RunRow
-from bot.adapters.store.views import queue_order
+from bot.adapters.store.waiting import queue_order
 from bot.core.plan import PoolPlan
 from bot.core.records import AttemptState, JobEnding, JobStatus, NewRun
 from runners.protocol import Enumeration, FailureKind, Job, Mode, Outcome, Selection, dump
@@ -107,8 +107,10 @@ class Attempts(Part):
 
 def _next(session: Session, node: NodeRow) -> JobRow | None:
     served = func.lower(JobRow.repository).in_([name.lower() for name in node.repositories])
-    query = select(JobRow).where(JobRow.state == JobStatus.QUEUED, JobRow.pool == node.pool, served)
-    return session.scalar(query.order_by(*queue_order()).limit(1))  # type: ignore[arg-type]
+    query = (
+        select(JobRow).join(RunRow, JobRow.run_id == RunRow.id).where(JobRow.state == JobStatus.QUEUED, JobRow.pool == node.pool, served)
+    )
+    return session.scalar(query.order_by(*queue_order()).limit(1))
 
 
 def _take(session: Session, job: JobRow, node: NodeRow, now: float) -> AttemptRow | None:

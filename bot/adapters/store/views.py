@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable
 
-from sqlalchemy import func, or_, select, tuple_
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from bot.adapters.store.nodes import nodes_of
 from bot.adapters.store.plain import from_json
 from bot.adapters.store.tables import AttemptRow, JobRow, NodeRow, ResultRow, RunRow
+from bot.adapters.store.waiting import left, place
 from bot.core.nodes import pool_state
 from bot.core.records import JobEnding, JobFacts, JobStatus, JobView, NewRun, RunStatus, RunView
 from runners.protocol import Enumeration, Measurement, NodeInfo, Outcome, load
@@ -35,12 +36,14 @@ def _jobs(session: Session, row: RunRow) -> Iterable[JobRow]:
 def job_view(session: Session, row: JobRow, now: float) -> JobView:
     attempt = session.get(AttemptRow, row.attempt_id) if row.attempt_id else None
     outcome = load(Outcome, row.outcome) if row.outcome else None
+    where = place(session, row)
     pool = pool_state([node for node in nodes_of(session, now, row.pool) if node.serves(row.repository)], now)
     return JobView(
         id=row.id, pool=row.pool, state=JobStatus(row.state), ending=JobEnding(row.ending) if row.ending else None,
-        attempts=row.attempts, phase=attempt.phase if attempt else "", place=_place(session, row), total=row.total,
+        attempts=row.attempts, phase=attempt.phase if attempt else "", place=where, total=row.total,
         done=_done(session, row),
         live_nodes=pool.live, old_nodes=pool.old, rests=pool.rests, outcome=outcome, node=_node(session, attempt, outcome), round=row.round,
+        left=left(session, row, where, attempt, pool.live, now),
     )  # fmt: skip
 
 
@@ -48,18 +51,6 @@ def _done(session: Session, row: JobRow) -> int:
     """Cases with a result, of those that were enumerated: held-out shapes and further tunables are not counted on top."""
     found = session.scalar(select(func.count(ResultRow.case_id.distinct())).where(ResultRow.job_id == row.id)) or 0
     return found if row.total is None else min(found, row.total)
-
-
-def queue_order() -> tuple[object, ...]:
-    """Who is served first: merge queue, people, pushes, history; then the oldest."""
-    return (JobRow.priority, JobRow.created, JobRow.id)
-
-
-def _place(session: Session, row: JobRow) -> int:
-    if row.state != JobStatus.QUEUED:
-        return 0
-    before = tuple_(*queue_order()) < tuple_(row.priority, row.created, row.id)  # type: ignore[arg-type]
-    return 1 + (session.scalar(select(func.count(JobRow.id)).where(JobRow.state == JobStatus.QUEUED, JobRow.pool == row.pool, before)) or 0)
 
 
 def _node(session: Session, attempt: AttemptRow | None, outcome: Outcome | None) -> NodeInfo | None:
