@@ -6,6 +6,7 @@ import pickle
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from bot.adapters.queue import CONTROL_PREFIX, CONTROL_QUEUE, NODES_PREFIX, Alar
 from bot.cli.demo import stack
 from bot.cli.demo.processes import Processes, free_port
 from bot.core.records import Hint
+from bot.flow.ports import BrokerDown
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/nodes.md"
 POOL = "mi50"
@@ -156,6 +158,22 @@ def test_a_node_reaches_no_other_key(broker: Broker, key: str) -> None:
 def test_a_node_has_no_other_command(broker: Broker, words: str) -> None:
     with pytest.raises(NoPermissionError):
         broker.client(NODE).execute_command(*words.split())
+
+
+def test_a_broker_that_takes_nothing_or_answers_late_costs_a_second_at_most(tmp_path: Path) -> None:
+    """Full, or slower than anybody waits: a webhook's answer and the control loop go on without it."""
+    place = stack.plan(tmp_path, 0)
+    with Processes(tmp_path) as processes:
+        stack.start_broker(place, processes)
+        broker, bell = Redis.from_url(place.broker), NodeBell(place.broker)
+        assert Alarm(place.broker).wake()
+        for trouble in ("CONFIG SET maxmemory 1", "CLIENT PAUSE 2000 ALL"):
+            broker.execute_command(*trouble.split())
+            began = time.monotonic()
+            assert not Alarm(place.broker).wake()
+            with pytest.raises(BrokerDown):
+                bell.ring(Hint(job="j", pool=POOL))
+            assert time.monotonic() - began < 3
 
 
 def test_nobody_is_let_in_without_a_name_and_a_password(broker: Broker) -> None:
