@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import event, text
 
 from bot.adapters.store import Store, migrate, open_store
 from bot.settings import Settings
@@ -119,6 +123,40 @@ def test_no_broker_keeps_a_webhook_out(door: tuple[FlaskClient, Store], broker: 
     client = create_app(Settings(webhook_secrets=OFFICIAL, broker=broker), store).test_client()
     assert client.post("/webhook", data=b"{}", headers=headers(b"{}")).status_code == 202
     assert client.get("/ready").get_json() == {"broker": False, "database": True}
+
+
+@pytest.mark.parametrize("pragma", ["max_page_count = 1", "query_only = 1"])
+def test_a_disk_that_is_full_or_read_only_is_a_503_until_it_is_not(door: tuple[FlaskClient, Store], pragma: str) -> None:
+    client, store = door
+    body = json.dumps({"padding": "x" * 100_000}).encode()
+
+    def troubled(connection: sqlite3.Connection, *_: object) -> None:
+        connection.execute(f"PRAGMA {pragma}")
+
+    event.listen(store.db.engine, "checkout", troubled)
+    answer = client.post("/webhook", data=body, headers=headers(body))
+    assert (answer.status_code, answer.get_json()) == (503, {"error": "the database is not available"})
+    event.remove(store.db.engine, "checkout", troubled)
+    store.db.engine.dispose()
+    assert client.post("/webhook", data=body, headers=headers(body)).status_code == 202 and store.deliveries.count() == 1
+
+
+def test_a_database_that_another_holds_for_four_seconds_loses_nothing(door: tuple[FlaskClient, Store]) -> None:
+    client, store = door
+    held = threading.Event()
+
+    def hold() -> None:
+        with store.db.write() as session:
+            session.execute(text("SELECT 1"))  # it begins with its first statement
+            held.set()
+            time.sleep(4.0)
+
+    holder, began = threading.Thread(target=hold), time.monotonic()
+    holder.start()
+    assert held.wait(30)
+    assert client.post("/webhook", data=PING, headers=headers(PING)).status_code == 202
+    assert time.monotonic() - began > 3.9 and store.deliveries.count() == 1
+    holder.join()
 
 
 def test_ready_needs_the_database_not_the_broker(door: tuple[FlaskClient, Store]) -> None:
