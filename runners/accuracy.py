@@ -148,7 +148,7 @@ class Judge:
         for row in rows if calibrate else ():
             known = limits[row.index]
             limit = answers[first[keys[row.index]]].limit if known is None else known
-            if limit is not None:
+            if limit is not None and row.judge is None:  # what head's own judge says is not kept for later jobs
                 cache.put("limits", keys[row.index], limit)
             answers[row.index] = replace(answers[row.index], limit=limit)
         return answers
