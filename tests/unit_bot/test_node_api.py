@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from control_house import CASE, REPO, House, good, house, outcome
 
+from bot.adapters.store import jobs
 from bot.core.records import JobEnding, JobStatus, RunStatus
 from bot.node_api import HARNESS
 from runners.protocol import Enumeration, Failure, FailureKind, Job, Outcome, dump, load
@@ -153,6 +154,16 @@ def test_a_beat_renews_the_lease(queued: House) -> None:
         assert queued.node("POST", f"/attempts/{attempt}/beat", {"phase": "timing"}).status_code == 200
         queued.store.jobs.end_leases()
     assert view(queued).state is JobStatus.CLAIMED
+
+
+def test_a_node_that_beats_and_never_ends_loses_the_job(queued: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LONGEST_WORK", 100.0)
+    attempt = job(queued).attempt
+    for status in (200, 200, 409):
+        queued.clock.now += 40
+        queued.store.jobs.end_leases()
+        assert queued.node("POST", f"/attempts/{attempt}/beat", {"phase": "timing"}).status_code == status
+    assert view(queued).state is JobStatus.QUEUED
 
 
 def test_results_are_idempotent_and_kept_by_case_and_tunables(queued: House) -> None:

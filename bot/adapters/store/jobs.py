@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import select, update
+from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
 from bot.adapters.store.base import Part
@@ -15,6 +15,7 @@ from bot.core.records import AttemptState, Hint, JobEnding, JobStatus
 ATTEMPTS = 2
 HINT_AGAIN = 30.0
 LONGEST_WAIT = 24 * 3600.0
+LONGEST_WORK = 6 * 3600.0  # a node that hangs may go on beating
 
 
 class Jobs(Part):
@@ -39,8 +40,9 @@ class Jobs(Part):
             return len(jobs)
 
     def end_leases(self) -> int:
-        """Take the job from every node that stopped beating; it is queued once more, or ends. How many."""
-        query = select(AttemptRow).where(AttemptRow.state == AttemptState.CURRENT, AttemptRow.lease < self.now())
+        """Take the job from every node that stopped beating, or gets nowhere; it is queued once more, or ends. How many."""
+        over = or_(AttemptRow.lease < self.now(), AttemptRow.claimed < self.now() - LONGEST_WORK)
+        query = select(AttemptRow).where(AttemptRow.state == AttemptState.CURRENT, over)
         with self.db.write() as session:
             attempts = session.scalars(query).all()
             for attempt in attempts:
