@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -43,7 +44,7 @@ def isolation(dropping: bool = False) -> list[str]:
 
 def mounts(read: Mapping[str, Path], write: Mapping[str, Path], devices: Sequence[Path]) -> list[str]:
     """/usr, a private /tmp, /proc, a minimal /dev, the devices of one card, and what the caller names; nothing else can be written."""
-    flags = [*_system(), "--proc", "/proc", "--dev", "/dev", *_room("/tmp", TMP_BYTES), *_room("/dev/shm", SHARED_BYTES)]
+    flags = [*_system(), "--proc", "/proc", *_kernels_own(), "--dev", "/dev", *_room("/tmp", TMP_BYTES), *_room("/dev/shm", SHARED_BYTES)]
     for device in devices:  # after --dev, and as a device mount: a plain bind forbids opening device files
         flags += ["--dev-bind", str(device), str(device)]
     if devices:  # CUDA finds its cards there
@@ -64,6 +65,17 @@ def _parents(places: Iterable[str]) -> list[str]:
 def _room(inside: str, size: int) -> list[str]:
     """A folder in memory, of a bounded size, that every user may write to."""
     return ["--size", str(size), "--perms", "1777", "--tmpfs", inside]
+
+
+@cache
+def _kernels_own() -> list[str]:
+    """What of /proc is no process's, read-only: a sandboxed process that is still root outside, though without any right, could else
+    write the kernel's settings, such as the command that it gives core dumps to."""
+    if os.geteuid() != 0:
+        return []
+    entries = [entry for entry in os.scandir("/proc") if not entry.name.isdigit() and not entry.is_symlink()]
+    own = sorted(entry.path for entry in entries if entry.is_dir() or entry.stat().st_mode & 0o222)
+    return [word for path in own for word in ("--ro-bind", path, path)]
 
 
 def _system() -> list[str]:
