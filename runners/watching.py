@@ -20,6 +20,7 @@ from runners.cgroup import Cgroup
 TICK = 0.1  # seconds between looks at the clock and the stop event
 LOOK = 5 * TICK  # between looks at files and memory, which cost more
 DEEPEST = 500  # folders in folders
+OUR_OWN = 4  # processes that are there before and beside the command's
 ENTRY_BYTES = 4096  # what a file or folder counts for at least: an empty one takes room too
 
 
@@ -107,8 +108,12 @@ class Watch:
         return Ended.MEMORY_LIMIT if self._took_too_much() else None
 
     def _took_too_much(self) -> bool:
-        """The group kills one process only, which may have been the one that the others wait for."""
-        return self.group.has_killed() if self.group.bounds_memory else _memory_of(self.process.pid) > self.limits.resident_bytes
+        """The group kills one process only, which may have been the one that the others wait for. Where there is none, processes are
+        counted too: no rlimit bounds those of a user that is root outside."""
+        if self.group.bounds_memory:
+            return self.group.has_killed()
+        held = _memory_of(self.process.pid)
+        return sum(held) > self.limits.resident_bytes or len(held) > self.limits.processes + OUR_OWN
 
 
 def written_bytes(folders: list[Path], enough: int) -> float:
@@ -133,11 +138,11 @@ def _entry_bytes(entry: os.DirEntry[str]) -> int:
         return ENTRY_BYTES
 
 
-def _memory_of(pid: int) -> int:
-    """Bytes that a process and all below it hold in memory."""
-    total = 0
+def _memory_of(pid: int) -> list[int]:
+    """Bytes that each process below one holds in memory."""
+    held = []
     with contextlib.suppress(psutil.NoSuchProcess):
         for process in psutil.Process(pid).children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
-                total += process.memory_info().rss
-    return total
+                held.append(process.memory_info().rss)
+    return held

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
+
 from runners import sandbox
+from runners.cgroup import Cgroup
+from runners.sandbox import Ended, Limits
 
 LOOK = """
 import os
@@ -25,3 +30,13 @@ def test_what_of_proc_is_no_process_s_can_not_be_written(tmp_path: Path) -> None
     for shown in ({}, {"/closed": tmp_path}):
         done = sandbox.run([*argv, "-c", LOOK], read={**mounts, **shown})
         assert done.ok and done.stdout == b""
+
+
+def test_forks_without_end_are_ended_where_no_rlimit_and_no_group_counts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cgroup, "create", lambda *_: Cgroup())
+    tmp_path.chmod(0o700)
+    argv, mounts = sandbox.python()
+    forks = "import os, time\nwhile True:\n  try:\n    if os.fork() == 0: time.sleep(60)\n  except OSError: time.sleep(60)"
+    limits = Limits(seconds=20, memory_bytes=None, processes=40)
+    done = sandbox.run([*argv, "-c", forks], read={**mounts, "/closed": tmp_path}, limits=limits)
+    assert done.ended is (Ended.MEMORY_LIMIT if os.geteuid() == 0 else Ended.TIMED_OUT)
