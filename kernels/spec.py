@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 STRICT = ConfigDict(extra="forbid")
+FINITE = ConfigDict(extra="forbid", allow_inf_nan=False)  # JSON, as a case is sent in, has no other numbers
 T = TypeVar("T")
 
 
@@ -145,7 +146,7 @@ class Buffer:
         return self.storage_elements * self.dtype.bytes
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclass(frozen=True, config=FINITE)
 class Case:
     """One kernel with one shape and dtype; `shape` holds the numbers its plan and reference read."""
 

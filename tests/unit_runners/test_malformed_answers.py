@@ -250,6 +250,14 @@ def test_a_listing_or_a_broken_judge(tree: Path, answer: dict[str, Any]) -> None
         sendable(one)
 
 
+@pytest.mark.parametrize("part", [{"flops": math.nan}, {"bytes": math.inf}, {"shape": {"n": 9, "scale": -math.inf}}], ids=str)
+def test_a_number_of_a_case_that_json_does_not_have_is_named(tree: Path, monkeypatch: pytest.MonkeyPatch, part: dict[str, Any]) -> None:
+    answer = {**LISTED, "cases": [{**plain(CASE), **part}], "folder": "scale"}
+    monkeypatch.setattr(enumeration, "ask", lambda *_, **__: ended(answer))
+    with pytest.raises(enumeration.JudgeBroken, match=rf"scale/cases.py: cases\.0\.{next(iter(part))}.*finite"):
+        enumeration.Enumerator(job(), Trees(tree, tree, tree), HOST, ROOM).find()
+
+
 @examples(60)
 @given(answers(PROBED))
 def test_a_device_or_the_word_that_it_can_not_be_opened(answer: dict[str, Any]) -> None:
