@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from small_suite import CASES, FILES, PLAN, REFERENCE, SOURCE, Facts, do, lay
 
+from runners import worker
 from runners.protocol import Ending, FailureKind, Mode, Selection, Side
 
 ACCURACY = Selection(modes=(Mode.ACCURACY,))
@@ -214,7 +216,8 @@ def test_a_drawn_shape_never_takes_a_cases_place(base: Path, tmp_path: Path) -> 
     assert facts.of_cases and not any(one.held_out for one in facts.measurements)
 
 
-def test_a_kernel_that_never_ends_is_the_heads_fault(base: Path, tmp_path: Path) -> None:
+def test_a_kernel_that_never_ends_is_the_heads_fault(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "PATIENCE", replace(worker.PATIENCE, run=2.0))
     endless = SOURCE.replace("    if (i < n)", "    volatile int spin = 1; while (spin) {}\n    if (i < n)")
     _, facts = do(base, lay(tmp_path / "head", scale_cu=endless), selection=ACCURACY)
     assert heads_failures(facts) == {FailureKind.TIMED_OUT}
