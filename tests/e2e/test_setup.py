@@ -145,9 +145,11 @@ def start(tmp_path: Path, forge: str, hook: Hook) -> Iterator[Starting]:
 
     def begin(*args: str, **settings: str) -> Setup:
         env = environment(**({"url": hook.url, "github_api": f"{forge}/api/v3"} | settings))
+        before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it, and so would what they start
         process = subprocess.Popen(
             [KERNELGATE, "setup", *args], cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
+        signal.signal(signal.SIGINT, before)
         running.append(process)
         assert process.stdout is not None
         address = process.stdout.readline().split()[1]

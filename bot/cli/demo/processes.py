@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -15,6 +16,8 @@ from types import TracebackType
 from runners.parent import ends_with_me
 
 PATIENCE = 20.0
+PORTS = range(20000, 32768)  # below those that systems give to outgoing connections
+TRIES = 100
 TAIL = 2000  # characters of a log shown when its process has failed
 
 
@@ -23,11 +26,15 @@ class DemoError(RuntimeError):
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port of 127.0.0.1 nobody listens on now; OSError where there is none.
+
+    One that the system draws may be taken by any connection before its server has begun, and anew while that restarts.
+    """
+    for port in random.sample(PORTS, TRIES):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"none of {TRIES} ports of 127.0.0.1 is free")
 
 
 class Processes:
